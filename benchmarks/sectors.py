@@ -137,10 +137,8 @@ def _least_share(case: Probe, octets: int) -> float:
     """The target of a case: 0.95 where elements stay in order."""
     if case.file == "scan.cu":
         return 0.8
-    if case.file in (
-        "sort/sort.cu",
-        "sort/radix.cu",
-    ):  # 1.5 times as long as digits of 8 bits: three moves for each
+    # 1.5 times as long as digits of 8 bits: three moves for each.
+    if case.file in ("sort/sort.cu", "sort/radix.cu"):
         return 1 / (1.5 * octets * 1.5)
     if case.file == "matmul.cu":
         return 0.0

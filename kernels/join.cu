@@ -125,7 +125,7 @@ DEVICE Place<Index> place_of(const Part<2, Index>& part, Index pitch, const T* t
 }
 
 // Returns the number of an element of an input. A place before or after a row counts as the row's
-// begin or end.
+// start or end.
 template <class Index>
 DEVICE Index number_of(const Place<Index>& place, Index length) {
     const Index element = place.element < 0 ? 0 : place.element < length ? place.element : length;

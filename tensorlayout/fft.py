@@ -66,11 +66,9 @@ def _make_result_rule(
     return result_specs
 
 
-_complex_results, _half_spectrum_results, _real_results = (
-    _make_result_rule(complex_dtype_for),
-    _make_result_rule(complex_dtype_for, halves_last_axis=True),
-    _make_result_rule(dtypes.real_part_dtype),
-)
+_complex_results = _make_result_rule(complex_dtype_for)
+_half_spectrum_results = _make_result_rule(complex_dtype_for, halves_last_axis=True)
+_real_results = _make_result_rule(dtypes.real_part_dtype)
 
 # --- the table ---------------------------------------------------------------------------------
 

@@ -94,11 +94,9 @@ def _array_facts(shape: Shape) -> Facts:
         facts.append(("tail", f"slots up to a multiple of {layout.tail_padding_alignment}"))
     if layout.memory_space:
         facts.append(("memory space", str(layout.memory_space)))
-    slots, buffer_bytes, element_bytes = (
-        shape.physical_size,
-        shape.physical_byte_size,
-        shape.byte_size,
-    )
+    slots = shape.physical_size
+    buffer_bytes = shape.physical_byte_size
+    element_bytes = shape.byte_size
     growth = f"{buffer_bytes / element_bytes if element_bytes else 1:.3g} times"
     return [
         *facts,

@@ -95,12 +95,10 @@ def _compile_ufunc_chain(plan: FusePlan) -> Run | None:
     count = len(plan.operands)
     takes, places, room = assign_value_places([step.reads for step in plan.steps], count)
     step_rows, empty = list(zip(steps, takes, places, strict=True)), [None] * (room - count)
-    spec, copy, new, one_by_one = (
-        plan.result,
-        quiet.copy,
-        object.__new__,
-        _compile_step_by_step(plan),
-    )
+    spec = plan.result
+    copy = quiet.copy
+    new = object.__new__
+    one_by_one = _compile_step_by_step(plan)
     integers = [i for i, operand in enumerate(plan.operands) if operand is int]
 
     def call_ufunc_chain(*operands: Any) -> Tensor:

@@ -189,10 +189,8 @@ class IndexRuns:
         near = len(self.inner) if index_map.per_line else 0
         while not self.is_packed(self.inner[near:]):
             near += 1
-        self.row_length, self.dims_before_row = (
-            self.element_count(self.inner[near:]),
-            self.inner[:near],
-        )
+        self.row_length = self.element_count(self.inner[near:])
+        self.dims_before_row = self.inner[:near]
         # Long contiguous lines with their own positions are read or written by one call each.
         side_by_side = self.is_packed(self.indexed) and self._ends[1] == 1
         long = self.element_count(index_map.dims) >= RUN
@@ -410,10 +408,8 @@ def _make_gapless_reader(runs: IndexRuns) -> Move:
 
     def gather_into_out(memory: Array, positions: Positions, out: Array) -> None:
         index = runs.merged_positions(positions)
-        source, target = (
-            memory.transpose(runs.order).reshape(shape),
-            runs.as_outer_middle_inner(out),
-        )
+        source = memory.transpose(runs.order).reshape(shape)
+        target = runs.as_outer_middle_inner(out)
 
         def take_block(cut: Key) -> None:
             lines, part = cut
@@ -492,10 +488,8 @@ def _make_row_reader(runs: IndexRuns) -> Move:
 
     def gather_into_out(memory: Array, positions: Positions, out: Array) -> None:
         index = runs.merged_positions(positions)
-        rows, target = (
-            memory.transpose(runs.order).reshape(size, inner),
-            runs.as_outer_middle_inner(out)[0],
-        )
+        rows = memory.transpose(runs.order).reshape(size, inner)
+        target = runs.as_outer_middle_inner(out)[0]
         together = inner * memory.itemsize < _LONG and 4 * index.size >= size
         row_elements = view_rows_as_elements(
             as_row_major_unless_vector(rows) if together else rows, inner

@@ -133,10 +133,8 @@ def compile_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
 
 def _compile_small_nonzero(source: TensorSpec) -> Callable[..., tuple[Tensor, ...]]:
     """Compile nonzero by NumPy's function; bools as uint8, because any non-zero byte is True."""
-    new, kind = (
-        Tensor._from_memory,
-        np.dtype(np.uint8) if source.dtype == np.bool_ else source.dtype,
-    )
+    new = Tensor._from_memory
+    kind = np.dtype(np.uint8) if source.dtype == np.bool_ else source.dtype
 
     def find_nonzero(x: Tensor) -> tuple[Tensor, ...]:
         coordinates = x.memory.view(kind).nonzero()

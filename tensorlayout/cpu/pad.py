@@ -61,10 +61,8 @@ def compile_slice_grad(plan: SliceGradPlan) -> Write:
 def _border_copies(mode: str, n: int, pad_before: int, pad_after: int) -> list[Part]:
     """Return the copies that fill the borders of one dimension, as (destination, source) slices."""
     if mode in ("constant", "edge") or n == 1:
-        first_element, last_element = (
-            slice(pad_before, pad_before + 1),
-            slice(pad_before + n - 1, pad_before + n),
-        )
+        first_element = slice(pad_before, pad_before + 1)
+        last_element = slice(pad_before + n - 1, pad_before + n)
         sides = (
             (slice(0, pad_before), first_element),
             (slice(pad_before + n, pad_before + n + pad_after), last_element),

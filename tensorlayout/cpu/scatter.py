@@ -136,10 +136,8 @@ def _make_row_writer(runs: IndexRuns) -> Move:
 
     def write_rows(memory: Array, positions: Positions, value: Array) -> None:
         index = runs.merged_positions(positions)
-        target, values = (
-            memory.transpose(runs.order).reshape(shape),
-            runs.as_outer_middle_inner(value)[0],
-        )
+        target = memory.transpose(runs.order).reshape(shape)
+        values = runs.as_outer_middle_inner(value)[0]
         # This must be a view: writes to a copy would be lost.
         rows = target.view(row_dtype(target, inner))[:, 0]
         rows[index] = _rows_as_elements(values, inner)

@@ -32,10 +32,8 @@ def compile_sort(plan: SortPlan) -> Write:
     layout = plan.source.layout
     if layout.size <= _FEW and layout.ndim <= _MOST_DIMS and plan.source.dtype.kind != "V":
         return _compile_small_sort(plan)
-    order, sort_lines = (
-        _storage_order_with_dim_last(plan.source.layout, plan.dim),
-        _LINE_SORTERS[plan.output],
-    )
+    order = _storage_order_with_dim_last(plan.source.layout, plan.dim)
+    sort_lines = _LINE_SORTERS[plan.output]
 
     def sort_into_out(out: Tensor, x: Tensor) -> None:
         source, destination = x.memory.transpose(order), out.memory.transpose(order)
@@ -66,10 +64,8 @@ def _compile_small_sort(plan: SortPlan) -> Write:
 
 def compile_top_k(plan: TopKPlan) -> Write:
     """Compile top-k: the first positions that sort each line, and their elements."""
-    order, count = (
-        _storage_order_with_dim_last(plan.source.layout, plan.dim),
-        plan.result.layout.shape[plan.dim],
-    )
+    order = _storage_order_with_dim_last(plan.source.layout, plan.dim)
+    count = plan.result.layout.shape[plan.dim]
 
     def write_top_k(out: Tensor, positions: Tensor, x: Tensor) -> None:
         source, top_values, top_positions = (

@@ -58,10 +58,8 @@ from tensorlayout.tensor import TensorSpec
 def compile_elementwise(plan: ElementwisePlan) -> Write:
     """Compile an operation; operands do not overlap the result, or coincide with it."""
     number, padding = plan.result.device.number, _padding_to_write(plan)
-    pack_scalars, plan_launches = (
-        make_scalar_packer(plan),
-        partial(plan_elementwise, plan, padding=padding),
-    )
+    pack_scalars = make_scalar_packer(plan)
+    plan_launches = partial(plan_elementwise, plan, padding=padding)
     if pack_scalars is None:
         return make_writer(number, plan_launches)
     return make_writer_with_numbers(
@@ -93,10 +91,8 @@ def plan_elementwise(
     function, compute = plan.operation.function_name, compute_type(plan)
     dtypes = [_operand_dtype(item) for item in (plan.result, *operands)]
     if function == "where" and is_narrow_dtype(plan.result.dtype):  # moves bytes, computes nothing
-        compute, dtypes = (
-            c_type(uint8),
-            [uint8 if is_narrow_dtype(item) else item for item in dtypes],
-        )
+        compute = c_type(uint8)
+        dtypes = [uint8 if is_narrow_dtype(item) else item for item in dtypes]
     computed = _functor_computation(function, compute, *map(c_type, dtypes))
     return plan_computation(computed, plan.result, operands, alignments, padding)
 
@@ -372,10 +368,8 @@ def launch_with_masked_tile_tails(kernel_operands: KernelOperands, loop: TiledLo
         default=1,
     )
     threads, moves = loop.element_count // pack, loop.axes[-1].strides[1:]
-    steps, blocks = (
-        moves if pack > 1 else [0] * len(moves),
-        kernel_operands.block_count(threads, pack),
-    )
+    steps = moves if pack > 1 else [0] * len(moves)
+    blocks = kernel_operands.block_count(threads, pack)
     shape = {"INDEX": loop.index_c_type, "BOUNDED": pack}
     selected_kernel, params, blocks = kernel_operands.prepare_kernel(
         "bounded", blocks, steps, **shape

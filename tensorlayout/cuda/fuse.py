@@ -78,10 +78,8 @@ class FusedChain:
     def __init__(self, plan: FusePlan, steps: Sequence[int]) -> None:
         self.plan, self.steps, count = plan, steps, len(plan.operands)
         operands = dict.fromkeys([operand for k in steps for operand in self._step_operands(k)])
-        computed_values, specs = (
-            {count + k for k in steps},
-            [*plan.all_value_specs[:-1], plan.result],
-        )
+        computed_values = {count + k for k in steps}
+        specs = [*plan.all_value_specs[:-1], plan.result]
         self.tensors = [v for v in operands if isinstance(v, int) and v not in computed_values]
         self.numbers = [operand for operand in operands if isinstance(operand, TypedScalar)]
         self.value = count + steps[-1]
@@ -134,10 +132,8 @@ class FusedChain:
             define_variable(number, kind, f"scalar_as<{kind}>(numbers[{n}])")
         for k in self.steps:
             step: Any = self.plan.steps[k].plan
-            text, kind = (
-                ", ".join([names[v] for v in self._step_operands(k)]),
-                c_type(step.result.dtype),
-            )
+            text = ", ".join([names[v] for v in self._step_operands(k)])
+            kind = c_type(step.result.dtype)
             if isinstance(step, ElementwisePlan):
                 text = (
                     f"call<functions::{step.operation.function_name}, {compute_type(step)}>({text})"
@@ -252,10 +248,8 @@ def _plan_chains(
     numbers: list[TypedScalar] = []
     scratch: list[int] = []
     for chain in fused_chains:
-        result, memories = (
-            chain.result,
-            [memory_of_value[value] for value in (chain.value, *chain.tensors)],
-        )
+        result = chain.result
+        memories = [memory_of_value[value] for value in (chain.value, *chain.tensors)]
         types = (*chain.kernel_macros, ("RESULT", c_type(result.dtype)))
         chain_launches = plan_computation(
             Computation("fuse", types, scalar_count=chain.scalar_capacity),

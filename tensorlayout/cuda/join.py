@@ -123,10 +123,8 @@ def _launch_groups(whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> list
     groups = []
     for _, members in sorted(by_width.items(), reverse=True):
         axes = _joined_axes(whole_tensor, members)
-        index, rank = (
-            narrowest_index_type(whole_tensor.layout.size, max_offset_of_axes(axes)),
-            len(axes),
-        )
+        index = narrowest_index_type(whole_tensor.layout.size, max_offset_of_axes(axes))
+        rank = len(axes)
         # CUDA limits parameters to 4096 bytes; the kernel's MOST is the number of inputs that fit.
         most = constant_value(FILE, f"MOST<{rank if rank in RANKS else 0}, {index}>")
         groups += [members[k : k + most] for k in range(0, len(members), most)]
@@ -207,11 +205,9 @@ def _row_thread_counts(
 
 
 def _plan_join_or_split_launch(whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> Launch:
-    axes, result, itemsize = (
-        _joined_axes(whole_tensor, inputs),
-        whole_tensor.layout,
-        whole_tensor.itemsize,
-    )
+    axes = _joined_axes(whole_tensor, inputs)
+    result = whole_tensor.layout
+    itemsize = whole_tensor.itemsize
     width, rank = _access_width(axes, whole_tensor, inputs), len(axes)
     index = narrowest_index_type(result.size, max_offset_of_axes(axes))
     splits = whole_tensor.memory_number > 0

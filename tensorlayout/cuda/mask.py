@@ -172,11 +172,9 @@ def _compile_counting_masked_write(plan: MaskedPlan) -> Write:
         )
 
     def assign_values_where_mask_is_true(out: Tensor, *operands: Any) -> None:
-        values, mask, scalars = (
-            operands[:has_values],
-            operands[has_values],
-            operands[1 + has_values :],
-        )
+        values = operands[:has_values]
+        mask = operands[has_values]
+        scalars = operands[1 + has_values :]
         with driver().using_device(number):
             count, counts = selection.count_true(mask)
             shape = index_map.result_shape(layout, (count,))
@@ -346,10 +344,8 @@ def _make_mask_writer(
         index = narrowest_index_type(layout.size + CHUNK, max_offset_of_axes(axes))
         chosen = kernel_with_macros(FILE, kernel_name, RANK=len(axes), INDEX=index, **shape)
         packed = layout.is_row_major and alignments[0] >= WIDEST
-        firsts, chunks = (
-            (0, layout.offset, 0, source_byte_offset)[: len(memories)],
-            -(-layout.size // CHUNK),
-        )
+        firsts = (0, layout.offset, 0, source_byte_offset)[: len(memories)]
+        chunks = -(-layout.size // CHUNK)
         members = {"base": position_base, "packed": packed, "count": layout.size, "walk": axes}
         return Launches(
             (Launch.from_members(chosen, chunks, firsts, memories, **members), *following_launches)

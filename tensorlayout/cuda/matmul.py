@@ -369,11 +369,9 @@ def _make_cublas_call(driver: Driver, gemm: GemmCalls, result: TensorSpec) -> Ge
 
 
 def _make_numpy_call(driver: Driver, gemm: GemmCalls, result: TensorSpec) -> GemmCall:
-    dtype, count, (far_x, far_y, far_out) = (
-        result.dtype,
-        gemm.batch_axis.size,
-        gemm.batch_axis.strides,
-    )
+    dtype = result.dtype
+    count = gemm.batch_axis.size
+    far_x, far_y, far_out = gemm.batch_axis.strides
     # As cuBLAS with CUBLAS_COMPUTE_32F: 16-bit floats are multiplied and added in float32, and each
     # result is rounded once.
     work = dtypes.float32 if dtype.itemsize == 2 else dtype
@@ -424,10 +422,8 @@ def plan_integer_matmul(first: Layout, second: Layout, itemsize: int) -> Launch:
     params = make_parameter_struct(chosen, rows=rows, columns=columns, depth=depth, stack=stack)
     params.first_down, params.first_right = first.strides[-2:]
     params.second_down, params.second_right = second.strides[-2:]
-    params.first_runs_right, params.second_runs_right = (
-        _are_row_neighbours_closest(first),
-        _are_row_neighbours_closest(second),
-    )
+    params.first_runs_right = _are_row_neighbours_closest(first)
+    params.second_runs_right = _are_row_neighbours_closest(second)
     params.tiles_down = -(-rows // constant_value(FILE, "ROWS"))
     params.tiles_right = -(-columns // constant_value(FILE, "COLUMNS"))
     params.tiles = params.tiles_down * params.tiles_right * prod([axis.size for axis in stack])

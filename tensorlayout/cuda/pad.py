@@ -125,11 +125,9 @@ def plan_slice_grad(plan: SliceGradPlan, alignments: tuple[int, ...]) -> Launch:
     for d in reversed(result.minor_to_major):
         (first, step), source_size, from_ = plan.window[d], source.shape[d], source.strides[d]
         if step < 0:  # from the other end
-            first, begin, from_ = (
-                first + (source_size - 1) * step,
-                begin + (source_size - 1) * from_,
-                -from_,
-            )
+            first = first + (source_size - 1) * step
+            begin = begin + (source_size - 1) * from_
+            from_ = -from_
         size = result.shape[d]
         part = Window((size, source_size), first, abs(step) if source_size > 1 else 1)
         axes.append(Axis(size, (result.strides[d], from_), None if source_size == size else part))
@@ -146,10 +144,8 @@ def plan_slice_grad(plan: SliceGradPlan, alignments: tuple[int, ...]) -> Launch:
         params.stride[memory][:rank] = strides
     for d, axis in enumerate(loop.axes):
         (_, params.taken[d]), params.first[d], step = axis.window_or_whole_axis
-        params.size[d], params.step[d] = (
-            divisor_struct(index, axis.size),
-            divisor_struct(index, step),
-        )
+        params.size[d] = divisor_struct(index, axis.size)
+        params.step[d] = divisor_struct(index, step)
     blocks = blocks_for_walk(count, rank, (1, 2, 3))  # ranks whose loops have a known length
     return Launch(chosen, blocks, bytes(params), loop.firsts)
 

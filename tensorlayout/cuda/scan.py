@@ -129,11 +129,9 @@ def _make_scan_lines(plan: ScanPlan) -> _ScanLines:
         return tuple(Axis(result.shape[d], (source.strides[d], result.strides[d])) for d in dims)
 
     step = source.strides[plan.dim] if source.shape[plan.dim] > 1 else 0
-    outer, inner, pace = (
-        read_write_axes(order[:dim_position]),
-        read_write_axes(order[dim_position + 1 :]),
-        result.strides[plan.dim],
-    )
+    outer = read_write_axes(order[:dim_position])
+    inner = read_write_axes(order[dim_position + 1 :])
+    pace = result.strides[plan.dim]
     return _ScanLines(outer, inner, length, step, pace, int(plan.initial))
 
 

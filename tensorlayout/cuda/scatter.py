@@ -187,11 +187,9 @@ def plan_scatter_launch(
     `index`: narrowest index type allowed. `winners`: memory number and **bytes** to the table's
     first entry; None if the order of writes does not matter.
     """
-    layout, itemsize, values = (
-        plan.result.layout,
-        plan.result.dtype.itemsize,
-        broadcast_values_layout(plan),
-    )
+    layout = plan.result.layout
+    itemsize = plan.result.dtype.itemsize
+    values = broadcast_values_layout(plan)
     to = kept_strides(plan.index_map.kept, layout, len(plan.shape))
     # A number has no strides that limit the width of accesses, so it gets the destination's.
     value_strides, from_ = (to, 0) if values is None else (values.strides, values.offset * itemsize)
@@ -269,11 +267,9 @@ def plan_copy_scatter(plan: CopyScatterPlan, alignments: tuple[int, ...]) -> Lau
     destination, the source and the values.
     """
     scatter, source = plan.scatter, plan.source.layout
-    layout, index_map, values = (
-        plan.result.layout,
-        scatter.index_map,
-        broadcast_values_layout(scatter),
-    )
+    layout = plan.result.layout
+    index_map = scatter.index_map
+    values = broadcast_values_layout(scatter)
     spread, specs = index_map.positions_shape(scatter.shape), scatter.positions
     count = scatter.shape[index_map.index_dims[0]] if index_map.per_line else prod(spread)
     # Every element of the result is compared with all `count` positions of its line.
@@ -402,10 +398,8 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
     first = VALUES + 1 + len(plan.positions) + len(combined_positions.launches.scratch)
     scratch_memories = _ScratchMemories(*range(first, first + len(_ScratchMemories._fields)))
     combination = _CombineLaunches(plan, function, table, scratch_memories)
-    marks, first = (
-        make_winner_loop(plan, table, combined_positions.remaining),
-        table.first_entry + combined_positions.memory_shifts[-1],
-    )
+    marks = make_winner_loop(plan, table, combined_positions.remaining)
+    first = table.first_entry + combined_positions.memory_shifts[-1]
     count, size = prod(index_map.positions_shape(plan.shape)), table.entry_count
     if combination.value_step == 0 and plan.result.dtype.kind in "iu":
         chosen = kernel_with_macros(

@@ -400,10 +400,8 @@ def plan_sorted_search(
     (length,) = sorted_line.layout.shape
     step = sorted_line.layout.strides[0] if length > 1 else 0
     reach = max(max_offset_of_axes(walked), (length + 1) * abs(step), length)
-    index, gives = (
-        narrowest_index_type(count + THREADS, reach),
-        "members" if tests_membership else "positions",
-    )
+    index = narrowest_index_type(count + THREADS, reach)
+    gives = "members" if tests_membership else "positions"
     kinds = zip(
         ("LINE", "VALUES", "COMPARE"), (sorted_line.dtype, values.dtype, dtype), strict=True
     )

@@ -41,11 +41,9 @@ def compile_real_or_imag_view(plan: PartPlan) -> Run:
 
 def compile_reinterpret(plan: ReinterpretPlan) -> Run:
     """Compile a view of the same address that counts the storage in items of another size."""
-    spec, source_itemsize, result_itemsize = (
-        plan.result,
-        plan.source.dtype.itemsize,
-        plan.result.dtype.itemsize,
-    )
+    spec = plan.result
+    source_itemsize = plan.source.dtype.itemsize
+    result_itemsize = plan.result.dtype.itemsize
 
     def reinterpret_bytes_as_result_dtype(x: Tensor) -> Tensor:
         result = view_shifted_by_slots(x, spec, 0)

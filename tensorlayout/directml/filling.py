@@ -90,10 +90,8 @@ class FillValueSequenceOperatorDesc(OperatorDesc, operator="FILL_VALUE_SEQUENCE"
     _plan = Create("FILL_VALUE_SEQUENCE", "arange")
 
     def _execute(self, out: Tensor) -> None:
-        start, delta = (
-            self._element_valued_attributes["value_start"],
-            self._element_valued_attributes["value_delta"],
-        )
+        start = self._element_valued_attributes["value_start"]
+        delta = self._element_valued_attributes["value_delta"]
         # Modulo 2**64 both fit unsigned 64 bits. Sums then wrap there, and their lowest bits are
         # those of the exact sequence for every integer type.
         if not self.output.data_type.is_float:
@@ -275,10 +273,8 @@ class OneHotOperatorDesc(OperatorDesc, operator="ONE_HOT"):
         first_index = (0,) * values.ndim
         # Tensors of rank 0 on the device of `values`: reading them here would make the host wait on
         # CUDA.
-        cold_value, hot_value = (
-            values[first_index],
-            values[replace_size(first_index, value_axis, 1)],
-        )
+        cold_value = values[first_index]
+        hot_value = values[replace_size(first_index, value_axis, 1)]
         key = (out.spec, indices.spec, self.axis, cold_value.spec, hot_value.spec)
         dispatch.call(self._plan, key, (out, indices, cold_value, hot_value))
 

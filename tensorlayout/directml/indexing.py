@@ -342,10 +342,8 @@ class GatherNDOperatorDesc(_CoordinateOperator, operator="GATHER_ND"):
     def _execute(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
         assert self.output is not None
         addressing = self._addressing
-        source, positions = (
-            view_reshaped(x, addressing.source_sizes),
-            addressing.index_arrays(indices),
-        )
+        source = view_reshaped(x, addressing.source_sizes)
+        positions = addressing.index_arrays(indices)
         destination = (
             None if out is None else view_reshaped(out, addressing.sizes_of_tuples_then_block)
         )
@@ -457,10 +455,8 @@ class ScatterNDOperatorDesc(_CoordinateOperator, operator="SCATTER_ND"):
         # Before anything is written, so that `out` is unchanged by the error.
         if self.duplicates == "error":
             _check_distinct_positions(key, addressing.source_sizes[: len(key)])
-        source, destination = (
-            view_reshaped(x, addressing.source_sizes),
-            view_reshaped(out, addressing.source_sizes),
-        )
+        source = view_reshaped(x, addressing.source_sizes)
+        destination = view_reshaped(out, addressing.source_sizes)
         values = view_reshaped(updates, addressing.sizes_of_tuples_then_block)
         plan_key = (source.spec, values.spec, tuple(range(len(key))), False, *map(spec_of, key))
         dispatch.call_into(destination, self._plan, plan_key, (source, values, *key))

@@ -189,10 +189,8 @@ class Operator:
         slots, byte_ranges = (*self._input_slots, *self._output_slots), []
         for slot, x in zip(slots, (*inputs, *outputs), strict=True):
             byte_ranges.append((slot.member_name, _byte_range(x, slot.desc.declared_total_bytes)))
-        input_ranges, output_ranges = (
-            byte_ranges[: self._input_count],
-            byte_ranges[self._input_count :],
-        )
+        input_ranges = byte_ranges[: self._input_count]
+        output_ranges = byte_ranges[self._input_count :]
         for number, (target, span) in enumerate(output_ranges):
             # An output is compared with all inputs and with the outputs after it: each pair once.
             for member, other in (*input_ranges, *output_ranges[number + 1 :]):

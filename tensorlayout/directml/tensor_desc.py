@@ -268,10 +268,8 @@ def _parse_type_sizes_strides(
     data_type: Any, given_sizes: Any, given_strides: Any
 ) -> tuple[DataType, tuple[int, ...], tuple[int, ...] | None]:
     """Return data type, sizes and strides; raise an error if a descriptor must not have them."""
-    type_of_data, sizes = (
-        constants.parse_data_type("DataType", data_type),
-        parse_integers("Sizes", given_sizes),
-    )
+    type_of_data = constants.parse_data_type("DataType", data_type)
+    sizes = parse_integers("Sizes", given_sizes)
     check_range("DimensionCount", len(sizes), 1, _MOST_DIMENSIONS)
     if not 1 <= min(sizes) <= max(sizes) <= constants.UINT32_MAX:
         rule = "each of Sizes must be at least 1 and fit 32 bits"

@@ -117,10 +117,8 @@ def _read_header(file: IO[bytes], file_size: int) -> tuple[Layout, np.dtype[Any]
         raise ValueError(f"each of its elements is an array, of {dtype}; tensors hold numbers")
     # Checked before memory is allocated. Products of Python's integers cannot overflow, so an
     # absurd shape fails here.
-    expected_bytes, available_bytes = (
-        math.prod(shape) * dtype.itemsize,
-        file_size - (file.tell() - start),
-    )
+    expected_bytes = math.prod(shape) * dtype.itemsize
+    available_bytes = file_size - (file.tell() - start)
     if expected_bytes > available_bytes:
         raise ValueError(
             f"the header promises {expected_bytes} bytes of elements, there are {available_bytes}"

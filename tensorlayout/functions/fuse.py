@@ -308,10 +308,8 @@ class _Recording:
         # of `reads`. A static value is found here as well: equal keys mean equal values.
         numbers = [self.arguments[id(x)] for x in reads if id(x) in self.arguments]
         gets = [x.get for x in reads[len(numbers) :] if type(x) in (Symbol, TracedNumber)]
-        get_arguments, constants = (
-            make_items_getter(tuple(numbers)),
-            tuple(reads[len(numbers) + len(gets) :]),
-        )
+        get_arguments = make_items_getter(tuple(numbers))
+        constants = tuple(reads[len(numbers) + len(gets) :])
         if gets:
             return lambda args: (*get_arguments(args), *[get(args) for get in gets], *constants)
         if constants:

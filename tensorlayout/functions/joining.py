@@ -319,10 +319,8 @@ def block(arrays: Any) -> Tensor:
     Tensor([[1., 1., 0.],
             [2., 2., 2.]], dtype=float64, device='cpu')
     """
-    depth, parts = (
-        _nesting_depth(arrays),
-        [x for x in _flatten_nested_lists(arrays) if isinstance(x, Tensor)],
-    )
+    depth = _nesting_depth(arrays)
+    parts = [x for x in _flatten_nested_lists(arrays) if isinstance(x, Tensor)]
     if not parts:
         raise TypeError("needs at least one tensor")
     result = _join_nested_lists(arrays, depth, max(depth, *[x.ndim for x in parts]), parts[0])

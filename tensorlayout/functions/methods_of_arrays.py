@@ -188,10 +188,8 @@ def clip(
     `min`, `max`: other names of `a_min`, `a_max`.
     """
     a = arguments.as_tensor(a)
-    least, most = (
-        _aliased_argument_as_operand(a, "a_min", a_min, "min", min),
-        _aliased_argument_as_operand(a, "a_max", a_max, "max", max),
-    )
+    least = _aliased_argument_as_operand(a, "a_min", a_min, "min", min)
+    most = _aliased_argument_as_operand(a, "a_max", a_max, "max", max)
     # A bound outside the dtype's range has no effect.
     if a.dtype.kind in "iu":
         limits = xp.iinfo(a.dtype)

@@ -37,11 +37,12 @@ def call_reduction(
     operation: Reduce, x: Tensor, axis: Axis, keepdims: bool, dtype: Any = None, *static: Any
 ) -> Tensor:
     """Run a reduction."""
+    # The fast path, if there is nothing to convert.
     if (
         (type(x) is Tensor and dtype is None and type(keepdims) is bool)
         and (axis is None or type(axis) is int)
         and not dispatch.watched
-    ):  # fast path: nothing to convert
+    ):
         try:
             return compile_call(operation, x.spec, axis, keepdims, None, *static)(x)
         except REFUSALS as error:

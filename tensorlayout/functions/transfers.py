@@ -44,7 +44,8 @@ def move_to_device(x: Tensor, device: Device, *, keep_layout: bool = False) -> T
         x = copy_tensor("to_device", x)
     elif (x.device == CPU and layout.is_padded) and (
         layout.padding_value is not PaddingValue.UNSPECIFIED
-    ):  # padding in foreign memory may not hold its value: nothing wrote it
+    ):
+        # Padding in foreign memory may not hold its value: nothing wrote it.
         x = copy_tensor("to_device", x, layout)
     return x if x.device == device else _transfer_to_device(x, device)
 

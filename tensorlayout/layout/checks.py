@@ -28,11 +28,9 @@ def raise_argument_error(argument: str, text: str, error: type[Exception] = Valu
 def check_integers(name: str, numbers: Sequence[int]) -> tuple[int, ...]:
     """Return `numbers` as a tuple of Python integers."""
     # `operator.index` takes the integers of NumPy and of other libraries, and refuses floats such
-    # as 2.0, which int() would take.
+    # as 2.0, which int() would take. Sets have no order, and a dict would give its keys.
     try:
-        if not isinstance(
-            numbers, (set, frozenset, dict)
-        ):  # sets have no order; a dict would give its keys
+        if not isinstance(numbers, (set, frozenset, dict)):
             return tuple(map(as_int, numbers))
     except TypeError:
         pass

@@ -486,10 +486,8 @@ class Placement:
             )
         if values is not None:
             checks.check_length("values", values, self.size)
-        slot_texts, fillers = (
-            ["x"] * self.required_size,
-            {PaddingValue.ZERO: "0", PaddingValue.ONE: "1"},
-        )
+        slot_texts = ["x"] * self.required_size
+        fillers = {PaddingValue.ZERO: "0", PaddingValue.ONE: "1"}
         if self.is_padded and self.padding_value in fillers:
             slot_texts[self.lowest :] = [fillers[self.padding_value]] * (
                 len(slot_texts) - self.lowest

@@ -79,8 +79,8 @@ def notify_listeners(event: Event) -> None:
 def notify_export(name: str, spec: TensorSpec, *, for_internal_callers: bool = False) -> None:
     """Notify listeners that our caller exports memory, unless it was called by this package.
 
-    The frame that called our caller decides, except with `for_internal_callers`. Libraries in
-    C have no frames, so the Python line that called them decides.
+    The frame that called our caller decides, except with `for_internal_callers`. Libraries in C
+    have no frames, so the Python line that called them decides.
     """
     asker = sys._getframe(1).f_back
     if for_internal_callers or asker is None or not asker.f_code.co_filename.startswith(_FOLDER):

@@ -48,11 +48,12 @@ class Library:
     The key of a call is the number of operands, their specs, and the options.
 
     Attributes:
-        rule: rule for the shapes and dtypes of results; None if shapes depend on data. rank: least
-        rank of the first operand. finite: True if its elements must be finite: NumPy and CuPy treat
-        non-finite elements differently. error: exception for elements that are not finite; also the
-        one by which a library reports that there is no result. failure: our message for the second
-        case.
+        rule: rule for the shapes and dtypes of results; None if shapes depend on data.
+        rank: least rank of the first operand.
+        finite: True if its elements must be finite: NumPy and CuPy treat others differently.
+        error: exception for elements that are not finite; also the one by which a library reports
+            that there is no result.
+        failure: our message for the second case.
 
     """
 

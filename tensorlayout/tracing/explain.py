@@ -93,8 +93,6 @@ def _explain_step(step: Step, values: list[Any]) -> ExplainedStep:
     results = destinations or getattr(plan, "results", None) or (result,)
     bytes_read = bytes_written = 0
     if plan.result_kind != "view" and not blocks.is_allocation_only(plan):
-        bytes_read, bytes_written = (
-            sum(map(distinct_bytes, inputs)),
-            blocks.total_written_bytes(results),
-        )
+        bytes_read = sum(map(distinct_bytes, inputs))
+        bytes_written = blocks.total_written_bytes(results)
     return ExplainedStep(plan.kind, inputs, result, bytes_read, bytes_written)

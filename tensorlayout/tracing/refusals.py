@@ -47,7 +47,7 @@ class Refusal:
 
         Single elements never are.
 
-        `advice`: the advice; if empty, it is derived from the specs `source` and `result`.
+        `advice`: what to do instead; if empty, it is derived from the specs `source` and `result`.
         """
         copies = record.kind in COPIES
         size = record.bytes_written + record.bytes_exported

@@ -384,10 +384,8 @@ class PaddedLayout2017:
         INVALID_PAD and UNKNOWN_PAD become UNSPECIFIED.
         """
         self.validate(dimensions)
-        padded, value = (
-            self.padded_dimensions or tuple(dimensions),
-            _PADDING_VALUES[self.padding_value],
-        )
+        padded = self.padded_dimensions or tuple(dimensions)
+        value = _PADDING_VALUES[self.padding_value]
         return Layout.padded(tuple(dimensions), padded, self.minor_to_major, value)
 
     @classmethod

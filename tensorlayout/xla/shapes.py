@@ -302,9 +302,9 @@ class Shape:
     def validate(self, *, sizes: bool = True, allow_missing_layouts: bool = False) -> None:
         """Raise ValueError for the first problem of an array in the shape, or of its layout.
 
-        `sizes`: also require fewer than 2**63 elements and bytes. As in XLA, sizes after
-        a size of 0 are not limited, and unbounded sizes are not counted. `allow_missing_layouts`:
-        accept arrays without a layout.
+        - `sizes`: also require fewer than 2**63 elements and bytes. As in XLA, sizes after a size
+          of 0 are not limited, and unbounded sizes are not counted.
+        - `allow_missing_layouts`: accept arrays without a layout.
         """
         for array in self.arrays():
             if sizes:

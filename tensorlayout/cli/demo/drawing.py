@@ -202,10 +202,8 @@ def draw_layouts_sheet(picture: tl.Tensor, pitch: int) -> Image.Image:
     captions, (_, height, width) = TEXTS["pictures"]["layouts.png"], picture.shape
     # Lines in which each memory is drawn: one per row of pixels, per row of a channel, per padded
     # row of a channel, and per column of pixels.
-    layout_list, counts = (
-        demo_layouts(picture.shape, pitch),
-        (height, 3 * height, 3 * height, width),
-    )
+    layout_list = demo_layouts(picture.shape, pitch)
+    counts = (height, 3 * height, 3 * height, width)
     memories = [
         stored_bytes_and_channels(picture, *layout_and_rows)
         for layout_and_rows in zip(layout_list, counts, strict=True)

@@ -84,10 +84,8 @@ def _read_picture(path: Path, picture_count: int, lines: list[str]) -> Array:
                 raise ValueError(
                     f"the picture has {size:,} pixels; the limit is {MAX_DECODED_PIXELS:,}"
                 )
-            frames, upright = (
-                getattr(source_image, "n_frames", 1),
-                ImageOps.exif_transpose(source_image),
-            )
+            frames = getattr(source_image, "n_frames", 1)
+            upright = ImageOps.exif_transpose(source_image)
             notes = [f"the first of {frames} frames"] if frames > 1 else []
             image = _convert_to_rgb(upright, notes)
         if size * picture_count > MAX_PIXELS:

@@ -118,8 +118,7 @@ class Table:
           inputs.
         - `numpy_reference`: function that does the same on NumPy arrays over the same memory.
         - `dims`, `tolerance`: as in `Step`.
-        - `memory_order`: the letters of `dims` in the required memory order, slowest first, slowest
-          first.
+        - `memory_order`: the letters of `dims` in the required memory order, slowest first.
         - `expected_kind`: required kind in the trace, without copies.
         - `read_elements`: returns the array to compare; by default all elements.
 

@@ -151,10 +151,8 @@ def _make_blockwise_mover(source: TensorSpec, result: TensorSpec, convert: Conve
     threads_pay = count * max(source.dtype.itemsize, result.dtype.itemsize) >= SURE_BYTES
 
     def copy_in_blocks(destination: Tensor, x: Tensor) -> None:
-        origin, target = (
-            _slots_or_packed_bytes(x, source),
-            _slots_or_packed_bytes(destination, result),
-        )
+        origin = _slots_or_packed_bytes(x, source)
+        target = _slots_or_packed_bytes(destination, result)
 
         def copy_block(piece: slice) -> None:
             size = piece.stop - piece.start

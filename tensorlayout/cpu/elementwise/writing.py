@@ -73,10 +73,8 @@ def compile_allocating(plan: ElementwisePlan) -> Run | None:
 
 def compile_elementwise(plan: ElementwisePlan) -> Write:
     """Compile ``write(out, *operands)``; each operand is disjoint from `out` or exactly there."""
-    usual, with_fix = (
-        _test_for_scalar_needing_no_fix(plan),
-        _compile_with_fix(plan, _required_fix(plan)),
-    )
+    usual = _test_for_scalar_needing_no_fix(plan)
+    with_fix = _compile_with_fix(plan, _required_fix(plan))
     return (
         with_fix
         if usual is None
@@ -294,11 +292,9 @@ def _has_short_runs(plan: ElementwisePlan) -> bool:
 def _compile_allocating_ufunc(plan: ElementwisePlan, fix: Fix | None) -> Run:
     """Compile the fastest path: a small, packed result that NumPy allocates."""
     function, spec = _numpy_function(plan), plan.result
-    copy, new, narrow = (
-        _copier_of_ufunc_buffer_context(plan),
-        object.__new__,
-        _rounds_python_int_twice(plan),
-    )
+    copy = _copier_of_ufunc_buffer_context(plan)
+    new = object.__new__
+    narrow = _rounds_python_int_twice(plan)
 
     def call_unary_ufunc(x: Tensor) -> Tensor:
         result = new(Tensor)
@@ -496,11 +492,9 @@ def _is_plain_binary_ufunc(plan: ElementwisePlan) -> bool:
 
 def _compile_inplace_ufunc(plan: ElementwisePlan) -> Run:
     """Compile ``x += y`` and the like to one NumPy ufunc call with `out`."""
-    function, copy, narrow = (
-        _numpy_function(plan),
-        _copier_of_ufunc_buffer_context(plan),
-        _rounds_python_int_twice(plan),
-    )
+    function = _numpy_function(plan)
+    copy = _copier_of_ufunc_buffer_context(plan)
+    narrow = _rounds_python_int_twice(plan)
 
     def compute_in_place(out: Tensor, x: Any, y: Any) -> Tensor:
         first = x.memory if type(x) is Tensor else x
@@ -536,10 +530,8 @@ def _compile_flat_call(spec: TensorSpec, call: Call, read: Reader) -> Run:
     elements = tuple(slice(0, n) for n in layout.shape)
     bits = padding_value_array(layout.padding_value, dtype)
     room = max(CHUNK_BYTES // dtype.itemsize, whole.size // _MOST_CHUNKS)
-    chunks, allocate = (
-        list(_chunks_with_padding(layout, room)),
-        make_array_allocator(spec, (whole.required_size,)),
-    )
+    chunks = list(_chunks_with_padding(layout, room))
+    allocate = make_array_allocator(spec, (whole.required_size,))
 
     def compute_flat(*operands: Any) -> Tensor:
         storage = allocate()

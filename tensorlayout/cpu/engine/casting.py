@@ -165,10 +165,8 @@ def _block_converter(from_dtype: DType, to_dtype: DType, saturate: bool = False)
     """Return a converter for a block that fits the cache; None if NumPy follows our rules."""
     if dtypes.is_narrow_dtype(from_dtype) or dtypes.is_narrow_dtype(to_dtype):
         if from_dtype.itemsize <= 2:
-            table, index = (
-                _conversion_table(from_dtype, to_dtype, saturate),
-                f"u{from_dtype.itemsize}",
-            )
+            table = _conversion_table(from_dtype, to_dtype, saturate)
+            index = f"u{from_dtype.itemsize}"
             # With mode="clip" NumPy releases the interpreter lock.
             return lambda target, origin: np.copyto(
                 target, table.take(origin.view(index), mode="clip")

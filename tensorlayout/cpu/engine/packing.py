@@ -54,10 +54,8 @@ def unpack(octets: Array, bits: int, numbers: Array) -> None:
         part = octets[first * packing.bytes_per_word : last * packing.bytes_per_word]
         _unpack_words(part, packing, numbers[first * numbers_per_word : last * numbers_per_word])
     if numbers.size > words * numbers_per_word:
-        rest, whole = (
-            np.zeros(packing.bytes_per_word, np.uint8),
-            np.empty(numbers_per_word, np.uint8),
-        )
+        rest = np.zeros(packing.bytes_per_word, np.uint8)
+        whole = np.empty(numbers_per_word, np.uint8)
         tail_bytes = octets[words * packing.bytes_per_word : -(-numbers.size * bits // 8)]
         rest[: tail_bytes.size] = tail_bytes
         _unpack_words(rest, packing, whole)
@@ -73,10 +71,8 @@ def pack(numbers: Array, bits: int, octets: Array) -> None:
         part = octets[first * packing.bytes_per_word : last * packing.bytes_per_word]
         _pack_words(numbers[first * numbers_per_word : last * numbers_per_word], packing, part)
     if numbers.size > words * numbers_per_word:
-        rest, whole = (
-            np.zeros(numbers_per_word, np.uint8),
-            np.empty(packing.bytes_per_word, np.uint8),
-        )
+        rest = np.zeros(numbers_per_word, np.uint8)
+        whole = np.empty(packing.bytes_per_word, np.uint8)
         rest[: numbers.size - words * numbers_per_word] = numbers[words * numbers_per_word :]
         _pack_words(rest, packing, whole)
         end = -(-numbers.size * bits // 8)

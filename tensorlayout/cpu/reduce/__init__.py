@@ -428,12 +428,10 @@ _WIDE = 64
 
 def _compile_extreme_positions(plan: ReducePlan, function: Any, ufunc: Any) -> Write:
     """Compile ``write(out, x)``: the position of the first extreme or, if any, the first NaN."""
-    layout, dims, keepdims, result = (
-        plan.source.layout,
-        plan.dims,
-        plan.keepdims,
-        plan.result.layout,
-    )
+    layout = plan.source.layout
+    dims = plan.dims
+    keepdims = plan.keepdims
+    result = plan.result.layout
     if len(dims) != 1:
         return _compile_flat_extreme_position(plan, function, ufunc)
     simple = layout.size <= SMALL or (layout.is_row_major and dims == (layout.ndim - 1,))

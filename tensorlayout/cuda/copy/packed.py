@@ -87,10 +87,8 @@ def plan_pack(
         and _index_type_spans_source(loop, source)
         and _can_pack_runs(loop, bits)
     ):
-        chosen, walk = (
-            kernel_with_macros(FILE, "pack_runs", INDEX=loop.index_c_type, PACKED_RUN=bits),
-            _walk_struct_members(loop),
-        )
+        chosen = kernel_with_macros(FILE, "pack_runs", INDEX=loop.index_c_type, PACKED_RUN=bits)
+        walk = _walk_struct_members(loop)
         walk |= {"runs": count // RUN, "octets": source.required_size, "tails": bool(loop.bounds)}
         along = next((b for b, w in enumerate(loop.weights) if w[-1]), -1)
         grid, padded = -(-count // (RUN * THREADS)), filler * 0x01010101
@@ -198,10 +196,8 @@ def plan_unpack(
     padding_write, padding_launches = fusable_padding_and_launches(
         destination, 1, alignments[0], padding, loop
     )
-    chosen, blocks = (
-        kernel_with_macros(FILE, "unpack_elements", INDEX=loop.index_c_type),
-        blocks_for_elements(loop.element_count),
-    )
+    chosen = kernel_with_macros(FILE, "unpack_elements", INDEX=loop.index_c_type)
+    blocks = blocks_for_elements(loop.element_count)
     walk = _walk_struct_members(loop) | {"count": loop.element_count, "bits": bits}
     walk |= {"filler": padding[0] if padding else 0}
     elements = launch_with_padding(chosen, loop, max(1, blocks), padding_write, **walk)
@@ -231,17 +227,13 @@ def _plan_unpack_runs(loop: TiledLoop, source: Layout, count: int) -> Launches |
     octets = -(-source.required_size * bits // 8)
     params = make_parameter_struct(chosen, count=count, octets=octets, first=loop.firsts[READ])
     walk = params.walk
-    walk.row, walk.run = (
-        divisor_struct(loop.index_c_type, row or 1),
-        divisor_struct(loop.index_c_type, run),
-    )
+    walk.row = divisor_struct(loop.index_c_type, row or 1)
+    walk.run = divisor_struct(loop.index_c_type, run)
     walk.tail, walk.steps = int(row > 0), len(steps)
     for d, (step, size, stride) in enumerate(steps):
-        walk.step[d], walk.size[d], walk.stride[d] = (
-            step,
-            divisor_struct(loop.index_c_type, size),
-            stride,
-        )
+        walk.step[d] = step
+        walk.size[d] = divisor_struct(loop.index_c_type, size)
+        walk.stride[d] = stride
     blocks = -(-count // (RUN * THREADS))
     return Launches((Launch(chosen, blocks, bytes(params), (0, 0)),), "unpacked runs")
 
@@ -325,10 +317,8 @@ def plan_read_modify_write(
 
     `memories`: numbers of the tensor and of the operands of `slot_launches`.
     """
-    unpack, pack = (
-        plan_unpack_block(layout, alignment),
-        plan_pack_block(layout, alignment, owns_all_bytes=False),
-    )
+    unpack = plan_unpack_block(layout, alignment)
+    pack = plan_pack_block(layout, alignment, owns_all_bytes=False)
     launches = (
         *[e.with_constant_scalars(b"").with_memories((memories[0], 0)) for e in unpack.launches],
         *[e.with_memories(memories) for e in slot_launches.launches],

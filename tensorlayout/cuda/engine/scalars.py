@@ -96,10 +96,8 @@ def repeat_to_16_bytes(value: bytes) -> bytes:
 def _make_host_converter(name: str, kind: type, dtype: DType) -> Callable[[Any], bytes]:
     """Return a function that converts a number by the CPU backend's rules."""
     host, scalar_spec = backend_of(CPU), TensorSpec(dtype, Layout.row_major(()), CPU)
-    new, write = (
-        host.tensor_allocator(scalar_spec),
-        host.compile_plan(AssignPlan(name, kind, scalar_spec)),
-    )
+    new = host.tensor_allocator(scalar_spec)
+    write = host.compile_plan(AssignPlan(name, kind, scalar_spec))
 
     def scalar_to_parameter_bytes(value: Any) -> bytes:
         number = new()

@@ -113,10 +113,8 @@ def _cpp_structs_and_constants(file: str) -> dict[str, tuple[str, list[str], str
 
 def _resolve_definition(file: str, name: str, constants: dict[str, int]) -> tuple[str, str, str]:
     """Return the file that defines a name, and the name and text with constants substituted."""
-    definitions, (base, special, inside) = (
-        _cpp_structs_and_constants(file),
-        name.rstrip(">").partition("<"),
-    )
+    definitions = _cpp_structs_and_constants(file)
+    base, special, inside = name.rstrip(">").partition("<")
     arguments = [
         argument if argument in _SCALARS else str(_evaluate_constant(file, argument, constants))
         for argument in (inside.split(", ") if special else ())

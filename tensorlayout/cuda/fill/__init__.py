@@ -291,11 +291,9 @@ def padding_struct_and_block_count(
     places += [stride for _, stride in dims]
     width = gcd(WIDEST, alignment, *[n * itemsize for n in places])
     times = width // itemsize
-    params.first_block, params.itemsize, params.bits[:] = (
-        first_block,
-        width,
-        repeat_to_two_uint64(value),
-    )
+    params.first_block = first_block
+    params.itemsize = width
+    params.bits[:] = repeat_to_two_uint64(value)
     for k, (size, stride) in enumerate(dims):
         params.stride[k], params.size[k] = stride // times, divisor32_struct(size)
     end = first_block

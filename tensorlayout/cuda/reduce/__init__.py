@@ -213,10 +213,8 @@ def plan_reduce(
     # Rows wider than a block cannot be folded inside it: each folded row leaves a part of its own.
     parts = chunks * (box.fold if box.row_spans_blocks else 1)
     grid = box.tiles * chunks
-    firsts, scalars_at = (
-        (0, *[first + operand_first for operand_first in begins]),
-        type(frame).numbers.offset,
-    )
+    firsts = (0, *[first + operand_first for operand_first in begins])
+    scalars_at = type(frame).numbers.offset
     if parts == 1:
         return Launches((Launch(chosen, grid, bytes(params), firsts, scalars_at=scalars_at),))
     reduce = Launch(chosen, grid, bytes(params), (*firsts, 0), scalars_at=scalars_at)

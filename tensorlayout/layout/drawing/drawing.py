@@ -123,7 +123,7 @@ def _svg_document_lines(picture: Picture) -> Iterator[str]:
     yield f"<title>{escape(picture.title)}</title>"
     yield f"<desc>{escape(picture.description)}</desc>"
     yield f"<style>{_STYLE}</style>"
-    yield (f'<rect class="paper" width="{WIDTH}" height="{_coordinate(picture.height)}" rx="6"/>')
+    yield f'<rect class="paper" width="{WIDTH}" height="{_coordinate(picture.height)}" rx="6"/>'
     for box in picture.boxes:
         yield _box_svg(box)
     for (x, y), (right, low), width in picture.rules:

@@ -82,11 +82,9 @@ class Picture:
         self.head = _text_width(str(rows), SMALL) + 8
         room = ROOM - self.head - ELLIPSIS
         self.content = Content(layout, max(1, int(room // self.cell)))
-        text, words, lines = (
-            truncate(layout),
-            content.layout_properties_text(layout),
-            list(content.describe_axes(layout)),
-        )
+        text = truncate(layout)
+        words = content.layout_properties_text(layout)
+        lines = list(content.describe_axes(layout))
         self.add_text(text, TITLE, "ink")
         self.add_text(words)
         self.y += 6

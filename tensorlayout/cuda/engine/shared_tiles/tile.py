@@ -384,10 +384,8 @@ class SharedTile:
     def _indices_by_wavefront(self, side: int, memory: int) -> Iterator[list[list[int]]]:
         """Yield the box indices that lanes access at once, in the first two warps of a side."""
         # A wavefront serves the lanes whose elements fit one row of banks.
-        access, lanes = (
-            self.access_by_memory[side],
-            min(32, _SHARED_BANKS // self.problem.tile_element_bytes(memory)),
-        )
+        access = self.access_by_memory[side]
+        lanes = min(32, _SHARED_BANKS // self.problem.tile_element_bytes(memory))
         per = access.unit // self.problem.widths[side]
         turns = (
             self.quarter_warp_first_columns if self.problem.across and side == READ else (0,) * 4

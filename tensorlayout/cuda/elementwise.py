@@ -15,6 +15,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from tensorlayout.cuda.engine import (
+    FULL_PACKS,
     SECTOR,
     SMALL_BYTES,
     THREADS,
@@ -241,11 +242,6 @@ def _cheapest_launch(kernel_operands: KernelOperands, loop: Loop) -> tuple[str, 
     return "rows" if rows else "strided", strided_launch(kernel_operands, loop, pack)
 
 
-# Least packs in a row of which the last elements are moved one by one: in shorter rows these extra
-# accesses outweigh what packs save.
-_FULL_PACKS = 8
-
-
 def _row_pack_length(loop: Loop, widest_itemsize: int) -> int:
     """Return the number of elements of rows to move at once; rows may end with single elements."""
     row, strides = loop.axes[-1][:2]
@@ -255,7 +251,7 @@ def _row_pack_length(loop: Loop, widest_itemsize: int) -> int:
             stride == 0 or loop.row_alignment(memory) % (pack * loop.widths[memory]) == 0
             for memory, stride in enumerate(strides)
         )
-        whole = len(loop.axes) == 1 or row % pack == 0 or row >= _FULL_PACKS * pack
+        whole = len(loop.axes) == 1 or row % pack == 0 or row >= FULL_PACKS * pack
         if aligned and whole:
             return pack
     return 1

@@ -451,4 +451,5 @@ def _share_with_libraries(table: Table, x: tl.Tensor) -> None:
         to_host = {"numpy": "view", "cupy": "get", "torch": "cpu"}[name]
         if fault := describe_difference(np.asarray(getattr(array, to_host)()), to_numpy(x)):
             raise CommandError(f"{name} does not share the memory of the batch, {fault}", status=1)
-        table.print_line(f"{name}: {tl.from_dlpack(array).layout}, no copy: what it writes is seen")
+        layout = tl.from_dlpack(array).layout
+        table.print_line(f"{name}: {layout}, no copy: both see each other's writes")

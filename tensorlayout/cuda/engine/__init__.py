@@ -10,6 +10,7 @@ from tensorlayout.cuda.engine.kernel_shapes import (
 from tensorlayout.cuda.engine.launch import (
     BLOCK,
     FAULTS,
+    FULL_PACKS,
     NOTHING,
     PER_THREAD,
     THREADS,

@@ -37,6 +37,11 @@ PER_THREAD = 4
 BLOCK = PER_THREAD * THREADS  # elements that a block of a kernel without tiles moves
 
 WIDEST = 16  # bytes of the widest access of a thread
+
+# Least packs in a row of which the last elements are moved one by one: in shorter rows these extra
+# accesses outweigh what packs save.
+FULL_PACKS = 8
+
 _ALIGNMENT = 256  # bytes; each scratch memory begins at a multiple, as `Driver.allocate` does
 
 _address = attrgetter("memory.address")

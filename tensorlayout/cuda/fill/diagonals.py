@@ -15,6 +15,7 @@ import numpy as np
 
 from tensorlayout.cuda.copy import compile_move
 from tensorlayout.cuda.engine import (
+    FULL_PACKS,
     THREADS,
     WIDEST,
     Launch,
@@ -38,10 +39,6 @@ from tensorlayout.plan import DiagonalsPlan, TrianglePlan, Write, allocate_then_
 from tensorlayout.tensor import TensorSpec
 
 FILE = "fill/diagonals.cu"
-
-# Least packs in a row of which the last elements are moved one by one: in shorter rows these extra
-# accesses outweigh what packs save.
-_FULL_PACKS = 8
 
 # Scalars of a call, and their place in the struct: bounds relative to the distance of the first
 # element; the value inside the band if there is no source; the value of the rest; whether the
@@ -82,7 +79,7 @@ def plan_diagonal_band(
     contiguous = all(
         row.strides[memory] == 1 for memory in loop.element_memories
     ) and _has_aligned_rows(loop)
-    if not contiguous or (row.size % pack and row.size < _FULL_PACKS * pack):
+    if not contiguous or (row.size % pack and row.size < FULL_PACKS * pack):
         pack = 1
     return Launches((_strided_band_launch(loop, pack, padding_write), *padding_launches))
 

@@ -16,7 +16,12 @@ from tensorlayout.plan import Gather, Library, View
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, Integers
 
-__all__ = ["repeat", "resize", "roll", "tile"]
+__all__ = [
+    "repeat",
+    "resize",
+    "roll",
+    "tile",
+]
 
 
 _MERGED = {

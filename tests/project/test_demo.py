@@ -84,7 +84,7 @@ class TestPhotographs:
         assert "\x1b" not in said
         assert "astronaut.jpg: 400 x 448 pixels" in said
         assert "cut to 400 x 427, from the middle" in said
-        assert "numpy: (2,3,427,400):(512400,1,1200,3), no copy: what it writes" in said
+        assert "numpy: (2,3,427,400):(512400,1,1200,3), no copy: both see" in said
 
     def test_the_story_names_the_line_that_copied(self, demo):
         code = (Path(pipeline.__file__).with_name("numpy_code.py")).read_text("utf-8").splitlines()

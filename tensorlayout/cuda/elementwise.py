@@ -25,6 +25,7 @@ from tensorlayout.cuda.engine import (
     Launches,
     SharedTile,
     TileProblem,
+    access_cost,
     bounded_walk_struct,
     c_type,
     choose_tile,
@@ -39,7 +40,6 @@ from tensorlayout.cuda.engine import (
     narrow_access_cost,
     padding_element_bytes,
     parameter_struct_type,
-    sector_overfetch,
     shared_tiles,
 )
 from tensorlayout.cuda.engine.driver import Kernel
@@ -207,7 +207,7 @@ def can_launch_efficiently(
 def reads_tiles_efficiently(loop: TiledLoop) -> bool:
     """Return whether one launch reads operands in tiles with tails efficiently."""
     return all(
-        loop.element_count * width < SMALL_BYTES or sector_overfetch(loop, memory) <= _COSTLY
+        loop.element_count * width < SMALL_BYTES or access_cost(loop, memory) <= _COSTLY
         for memory, width in enumerate(loop.widths[1:], 1)
     )
 
@@ -394,7 +394,7 @@ def choose_staging_tile(
     if loop.element_count * max(widths) < shared_tiles.SMALL_BYTES:
         return None
     tensors = [m for m in range(len(widths)) if widths[m]]  # the others are scalars
-    sectors = {memory: sector_overfetch(loop, memory, pack) for memory in tensors}
+    sectors = {memory: access_cost(loop, memory, pack) for memory in tensors}
     staged = tuple([m for m in tensors if m and _is_worth_staging(loop, m, sectors[m])])
     if not staged:
         return None
@@ -424,15 +424,12 @@ def choose_staging_tile(
     return box if after < before else None
 
 
-def _is_worth_staging(loop: Loop, memory: int, sector_cost: float) -> bool:
+def _is_worth_staging(loop: Loop, memory: int, cost: float) -> bool:
     strides, width = loop.strides[memory], loop.widths[memory]
-    if strides == loop.strides[WRITE]:
-        return False
-    if strides[-1] not in (0, 1):  # not contiguous along the result's fastest axis
-        return sector_cost + narrow_access_cost(width) > shared_tiles.STAGED_FROM
     # A small operand, such as one row for all, stays in the caches.
     distinct = prod([n for n, stride in zip(loop.sizes, strides, strict=True) if stride])
-    return distinct * width >= shared_tiles.SMALL_BYTES and sector_cost > shared_tiles.STAGED_FROM
+    is_small = strides[-1] in (0, 1) and distinct * width < shared_tiles.SMALL_BYTES
+    return strides != loop.strides[WRITE] and not is_small and cost > shared_tiles.STAGED_FROM
 
 
 def shared_tile_launch(kernel_operands: KernelOperands, loop: Loop, box: SharedTile) -> Launch:

@@ -43,7 +43,7 @@ def planned(name, *operands, in_place=False):
 
 BIG, TALL = row_major((300, 400)), column_major((300, 400))
 IMAGES = (2, 3, 150, 150)
-PIXELS, PIXELS_IN_COLUMNS = row_major((120, 88, 4)), Layout.packed((120, 88, 4), (2, 0, 1))
+PIXELS, PIXELS_IN_COLUMNS = row_major((120, 880, 4)), Layout.packed((120, 880, 4), (2, 0, 1))
 
 
 @pytest.mark.parametrize(
@@ -61,14 +61,13 @@ PIXELS, PIXELS_IN_COLUMNS = row_major((120, 88, 4)), Layout.packed((120, 88, 4),
         ("rows", [(BIG, "float32"), (row_major((400,)), "float32")]),
         # small: a launch takes longer, in whatever order
         ("strided", [(row_major((60, 70)), "float32"), (column_major((60, 70)), "float32")]),
-        # bytes backwards: four at a time through tiles, instead of one
-        ("tiles", [(row_major((300, 512)), "int8"), (row_major((300, 512)).flip((1,)), "int8")]),
         # backwards, and coalesced as it is
+        ("strided", [(row_major((300, 512)), "int8"), (row_major((300, 512)).flip((1,)), "int8")]),
         ("strided", [(BIG, "float32"), (BIG.flip((1,)), "float32")]),
         # every second element: no other order would be better
         ("strided", [(BIG, "float32"), (Layout((300, 400), (800, 2)), "float32")]),
-        # rows that begin elsewhere in sectors, on one side only
-        ("tiles", [(row_major((300, 513)), "int8"), (Layout((300, 513), (1024, 1)), "int8")]),
+        # rows that begin elsewhere in sectors, which the cache keeps
+        ("rows", [(row_major((300, 513)), "int8"), (Layout((300, 513), (1024, 1)), "int8")]),
         # pixels that lie together, in rows and in columns: half a sector each
         ("tiles", [(PIXELS, "float32"), (PIXELS_IN_COLUMNS, "float32")]),
         # a whole sector each, so that tiles would win nothing
@@ -312,9 +311,8 @@ COUNTED = [
     ("x + y.T", row_major((512, 512)), column_major((512, 512))),
     ("x + y.T, odd", row_major((1031, 513)), column_major((1031, 513))),
     ("NCHW + NHWC", row_major((2, 3, 64, 96)), nhwc((2, 3, 64, 96))),
-    ("NHWC + NCHW", nhwc((2, 3, 64, 96)), row_major((2, 3, 64, 96))),
+    ("NHWC + NCHW", nhwc((2, 32, 24, 40)), row_major((2, 32, 24, 40))),
     ("NCHW + NHWC, odd", row_major((2, 3, 101, 131)), nhwc((2, 3, 101, 131))),
-    ("NHWC + NCHW, odd", nhwc((2, 3, 101, 131)), row_major((2, 3, 101, 131))),
     ("NCHW + NHWC, 64 channels", row_major((2, 64, 20, 20)), nhwc((2, 64, 20, 20))),
 ]
 
@@ -322,7 +320,7 @@ COUNTED = [
 COUNTED_ALWAYS = {
     ("x + y.T, small", "float16"),
     ("NCHW + NHWC", "float64"),
-    ("NHWC + NCHW, odd", "float16"),
+    ("NHWC + NCHW", "float16"),
 }
 
 

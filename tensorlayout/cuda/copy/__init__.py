@@ -20,6 +20,7 @@ from tensorlayout.cuda.engine import (
     Launch,
     Launches,
     SharedTile,
+    access_cost,
     blocks_for_elements,
     bounded_walk_struct,
     bounds_struct,
@@ -32,7 +33,6 @@ from tensorlayout.cuda.engine import (
     narrow_access_cost,
     padding_element_bytes,
     scalar_bytes,
-    sector_overfetch,
     shared_tiles,
     write_bytes,
 )
@@ -291,19 +291,15 @@ def _cheapest_launch(
         loop, pack = loop.with_widest_elements(WIDEST), 1
     one_run = not loop.bounds and len(loop.axes) == 1 and loop.is_fastest_axis_contiguous
     repeated = None if loop.bounds else _loop_over_repeated_element_packs(loop)
-    if one_run:  # which may begin inside a sector on either side
-        width = min(WIDEST, *loop.alignments)
-        # A run that begins inside a sector costs each access of a warp (32 * width bytes) a part of
-        # one more sector.
-        inside = sum([SECTOR - min(SECTOR, alignment) for alignment in loop.alignments])
-        cost = 2 * narrow_access_cost(width) + 2 + inside / (32 * width)
-    else:
-        memories = [sector_overfetch(loop, m, pack, written=m == WRITE) for m in (WRITE, READ)]
-        cost = 2 * narrow_access_cost(loop.width * pack) + sum(memories)
-    # Tiles cannot help if both sides are nearly contiguous, or the copy is small.
+    if one_run:
+        return "flat", _flat_launch(loop, padding_write)
+    memories = [access_cost(loop, m, pack, written=m == WRITE) for m in (WRITE, READ)]
+    width, memory_cost = loop.width * pack, sum(memories)
+    # Tiles cannot help if blocks use whole sectors as it is, or the copy is small. Narrow accesses
+    # alone are no reason for tiles: 25 instructions for a byte cost less than the 75 of a tile.
     large = loop.element_count * loop.width >= shared_tiles.SMALL_BYTES
-    if repeated is None and large and cost > 2 + tile_cost:
-        box = choose_tile_of_copy(loop)
+    if repeated is None and large and memory_cost > 2 + tile_cost:
+        box, cost = choose_tile_of_copy(loop), memory_cost + 2 * narrow_access_cost(width)
         # With tails both ways compute indices, so that shared memory adds less.
         if (
             box is not None
@@ -314,8 +310,6 @@ def _cheapest_launch(
             )
     if loop.bounds:
         return "bounded", _bounded_copy_launch(loop, pack, padding_write)
-    if one_run:
-        return "flat", _flat_launch(loop, padding_write)
     if repeated is not None:
         return "repeated", _strided_launch(repeated, padding_write)
     rows = loop.is_fastest_axis_contiguous or loop.width > itemsize

@@ -22,13 +22,13 @@ from tensorlayout.cuda.engine import (
     WRITE,
     Launch,
     Launches,
+    access_cost,
     blocks_for_elements,
     bounded_walk_struct,
     divisor_struct,
     fits_bounded_walk,
     kernel_with_macros,
     make_parameter_struct,
-    sector_overfetch,
 )
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.fill import fusable_padding_and_launches, launch_with_padding, plan_fill
@@ -148,7 +148,7 @@ def _is_intermediate_cheaper(loop: TiledLoop, thread_spacing: int = 1) -> bool:
     `thread_spacing`: elements between the reads of neighbouring threads.
     """
     large = loop.element_count >= SMALL_BYTES
-    return large and sector_overfetch(loop, READ) * thread_spacing > _APART
+    return large and access_cost(loop, READ) * thread_spacing > _APART
 
 
 def _walks_slots_in_order(loop: TiledLoop, count: int) -> bool:

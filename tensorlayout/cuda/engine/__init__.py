@@ -42,7 +42,7 @@ from tensorlayout.cuda.engine.memory import (
     write_bytes,
 )
 from tensorlayout.cuda.engine.scalars import make_numbers_packer, repeat_to_16_bytes, scalar_bytes
-from tensorlayout.cuda.engine.sectors import narrow_access_cost, sector_overfetch
+from tensorlayout.cuda.engine.sectors import access_cost, narrow_access_cost
 from tensorlayout.cuda.engine.shared_tiles import READ, SMALL_BYTES, WRITE, TileProblem
 from tensorlayout.cuda.engine.shared_tiles.choice import choose_tile, choose_tile_of_copy
 from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile

@@ -48,4 +48,18 @@ constexpr int THREADS = 256;
 
 DEVICE void barrier() { __syncthreads(); }
 
+// Exchanges between the 32 threads of a warp, which all call them together: the value of another
+// lane, of the lane `lanes` further or before (a thread's own where there is none), and the bits of
+// all lanes' votes.
+template <class T> DEVICE T shuffle(T value, uint32_t lane) {
+    return __shfl_sync(0xffffffff, value, lane);
+}
+template <class T> DEVICE T shuffle_down(T value, uint32_t lanes) {
+    return __shfl_down_sync(0xffffffff, value, lanes);
+}
+template <class T> DEVICE T shuffle_up(T value, uint32_t lanes) {
+    return __shfl_up_sync(0xffffffff, value, lanes);
+}
+DEVICE uint32_t ballot(bool vote) { return __ballot_sync(0xffffffff, vote); }
+
 #endif

@@ -13,16 +13,14 @@
 //                  dimension is contiguous.
 // reduce_short     The same for results of few elements: a thread reads one pack for each of 4
 //                  results.
-// reduce_tiles     For results of up to 2000 elements that do not begin at whole packs. A block
-//                  reads those of several results as one run, one element per access, shifted so
-//                  that accesses begin at sectors.
 // reduce_columns   Packs of elements of different results: 16 bytes, or fewer if their states do
 //                  not fit in registers. Coalesced along columns, however few they are: rows of 3
 //                  channels are read as rows of 12 or 48 and folded at the end. If such rows are
 //                  wide, reduce_partials folds them.
 // reduce_partials  Joins the partial results of all chunks, for each result. A separate launch.
 //
-// The threads of a block join their states in shared memory; each step halves the number of states.
+// The threads of a block join their states, those of a warp by shuffles, others in shared memory; each
+// step halves the number of states.
 // The plan and the alignment of addresses fix the order in which elements are combined, so the same
 // call gives the same bits.
 //
@@ -40,7 +38,6 @@
 #include "memory.cuh"
 #include "operations.cuh"
 #include "reductions.cuh"
-#include "sectors.cuh"
 
 #ifndef OPERANDS
 #define OPERANDS 1
@@ -73,7 +70,7 @@ struct Frame {
     Steps x, w, rest_at;
     Divisor<int32_t> tiles, column_tiles;  // blocks per chunk; per group
     Divisor<int32_t> size_w, size_x, size_y;
-    Divisor<int32_t> channels;  // reduce_columns: results per row; reduce_tiles: row stride
+    Divisor<int32_t> channels;  // reduce_columns: results per row
     int32_t size_z;
     int32_t fold;       // rows that are read as one
 };
@@ -193,10 +190,33 @@ struct Shelf {
     }
 };
 
-// Joins the states of `lanes` threads, which are `apart` threads from each other, into lane 0.
+// Returns the state of the thread that is `lanes` further in the warp.
+template <class State>
+DEVICE State state_further(const State& state, uint32_t lanes) {
+    uint64_t words[Words<State>::COUNT];
+    Words<State>::save(state, words);
+#pragma unroll
+    for (uint64_t& word : words) word = shuffle_down(word, lanes);
+    return Words<State>::restore(words);
+}
+
+// Joins the states of `lanes` threads, which are `apart` threads from each other, into lane 0:
+// first those in one warp, if warps have whole groups of lanes or groups have whole warps.
 template <class F, int N, class State>
 COMMON void join_lanes(State (&states)[N], Shelf<State, N> shelf, uint32_t lane, uint32_t lanes,
                        uint32_t apart, bool inside) {
+    const uint32_t span = lanes * apart;
+    if (apart < 32 && 32 % apart == 0 && (span % 32 == 0 || 32 % span == 0)) {
+        const uint32_t in_warp = span < 32 ? lanes : 32 / apart;
+        for (uint32_t half = in_warp / 2; half > 0; half /= 2)
+#pragma unroll
+            for (int n = 0; n < N; ++n)
+                states[n] = F::join(states[n], state_further(states[n], half * apart));
+        inside = inside && lane % in_warp == 0;
+        lane /= in_warp;
+        lanes /= in_warp;
+        apart *= in_warp;
+    }
     if (lanes == 1) return;
     uint32_t half = 1;
     while (half * 2 < lanes) half *= 2;
@@ -368,79 +388,6 @@ COMMON void rows(const Frame& p, const Path& groups, const Path& walk) {
         const Steps at = steps_at(groups, static_cast<Number>(group));
         write<F>(p, found, p.first_result + at.other + own * p.x.other, spot.chunk);
     }
-}
-
-// ---- Rows that begin anywhere -------------------------------------------------------------------
-
-constexpr int READS = 8, RESULTS = 4;  // per thread
-
-// Reads consecutive rows as one run of memory into shared memory, with accesses that begin at
-// sectors, and reduces each row from there.
-template <class F, class Path>
-COMMON void tiles(const Frame& p, const Path& groups) {
-    using T = typename F::Element;
-    using State = typename F::State;
-    SHARED(T, tile, READS * THREADS);
-    SHARED(uint64_t, words, (Shelf<State, RESULTS>::SIZE));
-    const Shelf<State, RESULTS> shelf{words};
-
-    const uint32_t group = p.column_tiles.divide(blockIdx.x);
-    const int64_t first = static_cast<int64_t>(blockIdx.x - group * p.column_tiles.divisor) *
-                          p.size_x.divisor;
-    const int64_t left = p.columns - first;
-    const int rows = left < p.size_x.divisor ? static_cast<int>(left) : p.size_x.divisor;
-    const int length = static_cast<int>(p.rows), pitch = p.channels.divisor;
-    const Steps at = steps_at(groups, static_cast<NumberOf<Path>>(group));
-    const From<T> from = first_of<T>(p) + at.source + first * p.x.source;
-
-    const int shift = shift_at(from), end = rows * pitch;
-    T read[READS];
-    bool inside[READS];
-#pragma unroll
-    for (int k = 0; k < READS; ++k) {
-        const int n = k * THREADS + static_cast<int>(threadIdx.x) - shift;
-        const int in_row = n - p.channels.divide(n < 0 ? 0 : n) * pitch;
-        inside[k] = n >= 0 && n < end && in_row < length;
-        read[k] = load_if(inside[k], from + (inside[k] ? n : 0));
-    }
-#pragma unroll
-    for (int k = 0; k < READS; ++k) {
-        const int n = k * THREADS + static_cast<int>(threadIdx.x) - shift;
-        store_shared_if(inside[k], tile + (inside[k] ? n : 0), read[k]);
-    }
-    barrier();
-
-    const int lanes = p.size_y.divisor, side = p.size_y.divide(threadIdx.x);
-    const int lane = static_cast<int>(threadIdx.x) - side * lanes, sides = p.size_y.divide(THREADS);
-    State states[RESULTS];
-#pragma unroll
-    for (int turn = 0; turn < RESULTS; ++turn) {
-        const int row = turn * sides + side;
-        states[turn] = F::none();
-        for (int n = lane; row < rows && n < length; n += 4 * lanes) {
-            T x[4][1];
-            int64_t positions[4];
-            int valid = 0;
-#pragma unroll
-            for (int k = 0; k < 4; ++k) {
-                const int mine = n + k * lanes;
-                const bool reads = mine < length;
-                valid += reads;
-                x[k][0] = load_shared_if(reads, tile + (reads ? row * pitch + mine : 0));
-                positions[k] = p.first_position + mine * p.position_step;
-            }
-            states[turn] = F::join(states[turn], F::of(x, valid, positions, 0));
-        }
-    }
-    join_lanes<F>(states, shelf, lane, lanes, 1, true);
-    barrier();
-#pragma unroll
-    for (int turn = 0; turn < RESULTS; ++turn)
-        shelf.save(states[turn], 0, turn * sides + side, lane == 0);
-    barrier();
-    if (static_cast<int>(threadIdx.x) >= rows) return;
-    const State found = shelf.restore(0, threadIdx.x, true);
-    write<F>(p, found, p.first_result + at.other + (first + threadIdx.x) * p.x.other, 0);
 }
 
 // ---- Columns ------------------------------------------------------------------------------------
@@ -746,9 +693,6 @@ struct RowsWork : Both {
 struct ColumnsWork : Both {
     template <class F> void run() const { columns<F>(frame, groups, walk); }
 };
-struct TilesWork : Both {
-    template <class F> void run() const { tiles<F>(frame, groups); }
-};
 struct PartialsWork {
     const Partials& p;
     template <class F> void run() const { partials<F>(p); }
@@ -758,7 +702,6 @@ struct PartialsWork {
 #define RUN_ON_PATHS(...) run_chosen(__VA_ARGS__{{p.frame, path_of(p.groups), path_of(p.rows)}})
 #define RUN_ROWS(...) RUN_ON_PATHS(RowsWork<__VA_ARGS__>)
 #define RUN_COLUMNS() RUN_ON_PATHS(ColumnsWork)
-#define RUN_TILES() RUN_ON_PATHS(TilesWork)
 
 #elif !defined(TENSORLAYOUT_SIMULATOR)
 
@@ -766,15 +709,11 @@ using Chosen = reductions::OPERATION<ELEMENT>;
 #define RUN_PARTIALS() partials<Chosen>(p)
 #define RUN_ROWS(...) rows<Chosen, __VA_ARGS__>(p.frame, p.groups, p.rows)
 #define RUN_COLUMNS() columns<Chosen>(p.frame, p.groups, p.rows)
-#define RUN_TILES() tiles<Chosen>(p.frame, p.groups)
 
 // LONGEST: the number of elements in 16 bytes, which the plan defines.
 #if !defined(RANK)
 SHAPES()
 BLOCK_KERNEL(reduce_partials, Partials) { RUN_PARTIALS(); }
-#elif defined(TILED)
-SHAPES(RANK = 2 4 0, INDEX = int32_t int64_t, TILED = 1, WHERE LONGEST > 1)
-BLOCK_KERNEL(reduce_tiles, Reduction<RANK, INDEX>) { RUN_TILES(); }
 #elif !defined(LENGTH)
 SHAPES(RANK = 2 4 0, INDEX = int32_t int64_t)
 BLOCK_KERNEL(reduce_columns, Reduction<RANK, INDEX>) { RUN_COLUMNS(); }

@@ -1,5 +1,5 @@
 // Blocks run one after the other. The threads of a KERNEL run one after the other too, those of a
-// BLOCK_KERNEL as fibers that take turns at barriers.
+// BLOCK_KERNEL as fibers that take turns at barriers and at exchanges within a warp.
 #pragma once
 
 #include <pthread.h>
@@ -22,13 +22,23 @@ static uint32_t first_to_meet, last_to_finish;
 static void (*thread_body)(const void*);
 static const void* thread_parameters;
 
+// Threads whose warp is complete go on in the same round, after all others had their first turn.
+static bool released[THREADS], first_turns_over;
+static int released_count;
+
 static void next_turn(Fiber& from) {
-    while (++turn < THREADS) {
-        const uint32_t thread = turns[turn];
-        if (finished[thread]) continue;
-        threadIdx.x = thread;
-        switch_fiber(from, fibers[thread]);
-        return;
+    for (;;) {
+        while (++turn < THREADS) {
+            const uint32_t thread = turns[turn];
+            if (first_turns_over ? !released[thread] : finished[thread]) continue;
+            if (first_turns_over) released[thread] = false, --released_count;
+            threadIdx.x = thread;
+            switch_fiber(from, fibers[thread]);
+            return;
+        }
+        if (!released_count) break;
+        first_turns_over = true;
+        turn = -1;
     }
     switch_fiber(from, host);
 }
@@ -73,6 +83,72 @@ inline void barrier(SIMULATOR_PLACE) {
     next_turn(fibers[thread]);
 }
 
+// ---- Threads of a warp that exchange values. They all come, or the launch fails.
+
+constexpr uint32_t WARP = THREADS / WARPS;
+static struct {
+    uint32_t count;  // threads that wait
+    Place place;     // of the exchange, and who came first
+    uint32_t first;
+} exchanges[WARPS];
+static uint64_t exchanged[2][THREADS];  // of this exchange, and of the one before
+static uint8_t which_exchange[THREADS];
+
+// Returns the values of all 32 threads of the warp.
+inline const uint64_t* exchange(uint64_t value, Place place) {
+    if (!in_fibers) {
+        report("%s: an exchange within a warp in a KERNEL; declare it as BLOCK_KERNEL",
+               whereabouts(place));
+        leave();
+    }
+    const uint32_t thread = threadIdx.x, first = thread / WARP * WARP;
+    auto& meeting = exchanges[thread / WARP];
+    uint64_t* const values = exchanged[which_exchange[thread] ^= 1];
+    values[thread] = value;
+    if (meeting.count++ == 0) {
+        meeting.place = place;
+        meeting.first = thread;
+    } else if (meeting.place.line != place.line || meeting.place.file != place.file) {
+        report("%s: exchanges here, while thread %u of its warp does at %s:%d", whereabouts(place),
+               meeting.first, base_name(meeting.place.file), meeting.place.line);
+        leave();
+    }
+    if (meeting.count < WARP) {
+        next_turn(fibers[thread]);
+    } else {
+        meeting.count = 0;
+        for (uint32_t i = first; i < first + WARP; ++i) released[i] = i != thread;
+        released_count += WARP - 1;
+    }
+    return values + first;
+}
+
+template <class T> T exchanged_value(T value, uint32_t lane, Place place) {
+    static_assert(sizeof(T) <= 8);
+    uint64_t word = 0;
+    memcpy(&word, &value, sizeof(T));
+    memcpy(&value, exchange(word, place) + lane, sizeof(T));
+    return value;
+}
+
+template <class T> T shuffle(T value, uint32_t lane, SIMULATOR_PLACE) {
+    return exchanged_value(value, lane % WARP, {file, line});
+}
+template <class T> T shuffle_down(T value, uint32_t lanes, SIMULATOR_PLACE) {
+    const uint32_t own = threadIdx.x % WARP;
+    return exchanged_value(value, own + lanes < WARP ? own + lanes : own, {file, line});
+}
+template <class T> T shuffle_up(T value, uint32_t lanes, SIMULATOR_PLACE) {
+    const uint32_t own = threadIdx.x % WARP;
+    return exchanged_value(value, own >= lanes ? own - lanes : own, {file, line});
+}
+inline uint32_t ballot(bool vote, SIMULATOR_PLACE) {
+    const uint64_t* const votes = exchange(vote, {file, line});
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < WARP; ++i) found |= static_cast<uint32_t>(votes[i]) << i;
+    return found;
+}
+
 // The first word of the stacks says whose fibers are ready on them.
 static void prepare_fibers() {
     void** owner = static_cast<void**>(launch->stacks);
@@ -98,14 +174,25 @@ static void shuffle_turns() {
 
 static void run_fibers() {
     memset(finished, 0, sizeof finished);
+    memset(released, 0, sizeof released);
+    released_count = 0;
+    for (auto& each : exchanges) each.count = 0;
     alive = THREADS;
     while (alive) {
         if (launch->order == RANDOM) shuffle_turns();
         turn = -1;
+        first_turns_over = false;
         waiting = 0;
         ++round_serial;
         next_turn(host);
         if (failed) return;
+        for (const auto& each : exchanges) {
+            if (!each.count) continue;
+            threadIdx.x = each.first;
+            report("%s: waits for its warp, of which %u threads have not come",
+                   whereabouts(each.place), WARP - each.count);
+            return;
+        }
         if (waiting && alive < THREADS && launch->checks & BARRIERS) {
             threadIdx.x = first_to_meet;
             report("%s: waits at this barrier, and thread %u has finished without",

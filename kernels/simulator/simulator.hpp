@@ -7,7 +7,11 @@
 
 #define SIMULATOR_EXPORT extern "C" __attribute__((visibility("default")))
 
+using simulator::ballot;
 using simulator::barrier;
+using simulator::shuffle;
+using simulator::shuffle_down;
+using simulator::shuffle_up;
 
 SIMULATOR_EXPORT void* simulator_stacks() { return simulator::make_stacks(THREADS); }
 

@@ -299,7 +299,7 @@ CASES = {
     ),
     replacements: "replace_elements",
     masks: "count_true scan_counts select_elements select_positions store_masked",
-    reductions: "reduce_rows reduce_columns reduce_tiles reduce_short reduce_partials",
+    reductions: "reduce_rows reduce_columns reduce_short reduce_partials",
     scans: "scan_lines scan_rows scan_columns",
     sorts: "sort_tiles split_runs merge_tiles count_digits scan_digits scatter_digits",
     leading: "leading_tiles",

@@ -216,7 +216,7 @@ def test_last_reductions(name):
             assert counts.sector_efficiency_read > 0.75  # columns of 517 elements
             assert (kernel.file, counts.loads.bytes) == ("reduce/reduce.cu", 2 * x.nbytes)
             kernels.add(kernel.name)
-    assert kernels == {"reduce_rows", "reduce_columns", "reduce_tiles", "reduce_short"}
+    assert kernels == {"reduce_rows", "reduce_columns", "reduce_short"}
 
 
 @pytest.mark.parametrize(

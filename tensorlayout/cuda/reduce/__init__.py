@@ -28,7 +28,6 @@ from tensorlayout.cuda.engine import (
 )
 from tensorlayout.cuda.reduce.box import (
     ROWS,
-    SOURCE,
     TURNS,
     ReductionAxes,
     ThreadBox,
@@ -196,9 +195,7 @@ def plan_reduce(
     # A thread counts up to ROWS * THREADS packs past the end before it compares with the end.
     index = narrowest_index_type(plan.source.layout.size + THREADS * ROWS, reach + WIDEST)
     shape = {"RANK": rank, "INDEX": index}
-    if box.name == "reduce_tiles":
-        shape["TILED"] = 1
-    elif box.name != "reduce_columns":
+    if box.name != "reduce_columns":
         shape["LENGTH"] = box.length
     if box.name == "reduce_short":
         shape["TURNS"] = TURNS
@@ -225,8 +222,6 @@ def plan_reduce(
 def _rows_per_chunk_and_chunk_count(box: ThreadBox) -> tuple[int, int]:
     """Return the rows of a chunk, and the number of chunks."""
     count, batch = box.row_count, box.size_y * ROWS
-    if box.name == "reduce_tiles":
-        return count, 1
     # As many chunks as fill the GPU, but none so short that the second launch does not pay.
     # Accuracy has the last word: no thread takes more than _MOST_TURNS turns, even if the GPU is
     # full.
@@ -265,12 +260,9 @@ def _frame_struct(
     count_macros: dict[str, int],
 ) -> Any:
     row = box.x.size if box.row_spans_blocks else box.size_x
-    # For columns: the results that a block has in one row before folding; a folded element finds
-    # its column and row by this divisor. For tiles: the distance of rows in the source.
-    channels = {
-        "reduce_columns": row * box.length // box.fold,
-        "reduce_tiles": box.x.strides[SOURCE],
-    }
+    # The results that a block of columns has in one row before folding; a folded element finds its
+    # column and row by this divisor.
+    channels = row * box.length // box.fold if box.name == "reduce_columns" else 1
     # The rest of folded rows begins where the next folded row would.
     behind = box.rows[-1] if box.rest else box.w
     plain_names = ("run", "rest", "position_step", "size_z", "fold")
@@ -288,7 +280,7 @@ def _frame_struct(
         w=box.w.strides,
         rest_at=tuple([step * behind.size for step in behind.strides]),
         size_w=divisor32_struct(box.w.size),
-        channels=divisor32_struct(channels.get(box.name, 1)),
+        channels=divisor32_struct(channels),
         **{name: getattr(box, name) for name in plain_names},
         **{name: divisor32_struct(getattr(box, name)) for name in divisors},
     )

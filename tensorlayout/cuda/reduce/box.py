@@ -24,15 +24,6 @@ _SHORT = 16
 # Rows of a box have at least this many bytes, as far as the source allows.
 _SEGMENT = 128
 
-# Rows that do not begin at whole packs are read in packs from this many elements on.
-_LONG = 256
-
-# Most elements and rows of a block of reduce_tiles, which leave room to shift threads by less than
-# a sector. Below the least number of elements, other kernels leave fewer threads idle.
-_TILE = 8 * THREADS
-_TILE_ROWS = 32
-_TILE_LEAST = 512
-
 # Folded rows that are wider than a block leave 8 or more partial results to join; that pays from
 # this many bytes in a column on.
 _SPREAD_LEAST = 96
@@ -168,7 +159,7 @@ def choose_thread_box(
         x = groups[-1]
         size_x = _even_part_size(x.size, min(THREADS, max(_SEGMENT, 512 // itemsize)), itemsize)
         box = ThreadBox("reduce_rows", 1, groups[:-1], rows, x=x, size_x=size_x)
-    return box if box.name == "reduce_tiles" else _assign_thread_counts(box, itemsize)
+    return _assign_thread_counts(box, itemsize)
 
 
 def _row_thread_box(
@@ -186,14 +177,12 @@ def _row_thread_box(
     if length > 1:
         *slower, last = rows
         packs = Axis(last.size // length, (length, length * step), True)
-        # In order of preference: packs, if all rows begin at whole ones; consecutive rows as one
-        # run; packs of one long row, whose aligned part the kernel finds; single elements.
+        # In order of preference: packs, if all rows begin at whole ones; packs of one row, whose
+        # aligned part the kernel finds; single elements.
         aligned = alignment % WIDEST == 0 and _source_strides_fit_packs([*slower, *groups], length)
         if aligned and last.size % length == 0:
             rows = (*slower, packs)
-        elif (tile := _tile_thread_box(groups, rows, itemsize)) is not None:
-            return tile
-        elif not slower and last.size >= _LONG:
+        elif not slower and last.size >= 2 * length:
             return ThreadBox(
                 "reduce_rows", length, groups, (packs,), run=last.size, position_step=step
             )
@@ -208,38 +197,6 @@ def _row_thread_box(
             size_x = _even_part_size(beside.size, THREADS // run.size, nbytes)
             box = box._replace(groups=groups[:-1], rows=rows[:-1], x=beside, w=run, size_x=size_x)
     return box
-
-
-def _tile_thread_box(
-    groups: tuple[Axis, ...], rows: tuple[Axis, ...], itemsize: int
-) -> ThreadBox | None:
-    """Return the box for consecutive rows read as one run; None if there are too few."""
-    # Rows of up to 32 elements are read in whole sectors without tiles, wherever they begin.
-    if len(rows) > 1 or not groups or rows[0].size not in range(33, _TILE):
-        return None
-    (row,), (*slower, x) = rows, groups
-    in_packs = itemsize < 4 and row.size >= _LONG
-    if in_packs or not row.size <= x.strides[SOURCE] <= row.size * 17 // 16:
-        return None
-    most = min((_TILE - SECTOR // itemsize) // x.strides[SOURCE], _TILE_ROWS, x.size)
-    if most * x.strides[SOURCE] < _TILE_LEAST:
-        return None
-    least = -(-2 * _TILE_LEAST // x.strides[SOURCE])
-    # For small reductions, one block for each of an H100's 132 multiprocessors keeps it busy.
-    size_x = min(most, max(least, prod([axis.size for axis in groups]) // 132))
-    lanes = 32
-    while lanes < THREADS and lanes * 2 * size_x <= TURNS * THREADS:
-        lanes *= 2
-    return ThreadBox(
-        "reduce_tiles",
-        1,
-        tuple(slower),
-        rows,
-        x=x,
-        size_x=size_x,
-        size_y=lanes,
-        position_step=row.strides[OTHER],
-    )
 
 
 def _column_thread_box(

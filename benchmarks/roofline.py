@@ -25,9 +25,32 @@ from benchmarks.sass import THREADS, Instruction, Machine, Unknown, Values, pars
 from tensorlayout.cuda.engine import simulator
 from tensorlayout.cuda.engine.driver import Kernel, driver
 
-# An H100: schedulers issue an instruction of a warp each clock; what a copy in the device reaches.
-_MULTIPROCESSORS, _SCHEDULERS, _LANES, _CLOCK = 132, 4, 32, 1.98e9
-_COPIED = 4.3e12
+
+@dataclass(frozen=True)
+class Chip:
+    """A GPU of compute capability 9.0, by NVIDIA's data sheets.
+
+    Attributes:
+        clock: the highest, in hertz.
+        bandwidth: peak of its memory, in bytes a second.
+
+    """
+
+    name: str
+    multiprocessors: int
+    clock: float
+    bandwidth: float
+
+    @property
+    def instructions(self) -> float:
+        """Instructions of warps that it issues in a second: one each clock and scheduler."""
+        return self.multiprocessors * _SCHEDULERS * self.clock
+
+
+_SCHEDULERS, _LANES = 4, 32
+
+H100 = Chip("H100", 132, 1.98e9, 3.35e12)
+H200 = Chip("H200", 132, 1.98e9, 4.8e12)
 
 # Of a multiprocessor. A block takes a KiB of shared memory besides its own.
 _REGISTERS, _SHARED, _RESIDENT, _RESERVED = 65536, 227 * 1024, 2048, 1024
@@ -81,10 +104,10 @@ class Issued:
         """Loads that a thread has under way when it waits for one."""
         return self.loads / self.waits if self.waits else 0.0
 
-    def share(self, octets: float) -> float:
-        """The share that issuing allows, of the speed of a copy that moves so many bytes."""
-        clocks = self.instructions / (_MULTIPROCESSORS * _SCHEDULERS)
-        return min(1.0, octets / _COPIED * _CLOCK / clocks) if clocks else 1.0
+    def share(self, octets: float, chip: Chip = H100) -> float:
+        """The share that issuing allows, of the speed at which memory moves so many bytes."""
+        seconds = self.instructions / chip.instructions
+        return min(1.0, octets / chip.bandwidth / seconds) if seconds else 1.0
 
 
 UNKNOWN = Issued(unknown="not counted")
@@ -195,7 +218,7 @@ def _chosen(grid: int) -> tuple[list[int], list[float]]:
 def _memory() -> list[tuple[int, int]]:
     """The first byte and the number of bytes of each allocation, in order."""
     opened: Any = driver()
-    table, count = opened.ranges[0].table()
+    table, count = opened.ranges[0].sorted_range_table()
     return [(table[3 * n], table[3 * n + 1]) for n in range(count)]
 
 

@@ -29,6 +29,8 @@ Shape = tuple[int, ...]
 ALL = ("uint8", "float16", "float32", "float64")
 WIDE = ("float32", "float64")
 
+_CHIP = roofline.H100
+
 # Of sectors and lanes, and of wavefronts.
 LEAST, MOST = 0.9, 1.1
 
@@ -77,7 +79,7 @@ class Counted:
     @property
     def share(self) -> float | None:
         """The share that issuing allows, of the speed of a copy; None where it is not known."""
-        return None if self.issued.unknown else self.issued.share(self.octets)
+        return None if self.issued.unknown else self.issued.share(self.octets, _CHIP)
 
     @property
     def short(self) -> list[str]:
@@ -130,7 +132,7 @@ def _allocated() -> int:
     """Bytes of all tensors on the simulator."""
     cuda_driver: Any = driver()
     gc.collect()
-    return int(cuda_driver.ranges[0].total())
+    return int(cuda_driver.ranges[0].total_bytes())
 
 
 def _least_share(case: Probe, octets: int) -> float:
@@ -190,13 +192,13 @@ _NOTES = (
     "",
     "Instructions: those of all warps on sm_90, times 32, for each element of the result (of the"
     " operand, where results are fewer); up to 18 blocks of each launch are run instruction by"
-    " instruction (`benchmarks/sass.py`), and stand for all. In flight: loads from global memory"
+    " instruction (`benchmarks/sass`), and stand for all. In flight: loads from global memory"
     " that a thread has under way when it first waits for one. Registers, blocks on a"
-    " multiprocessor: of the kernel that issues most. Share: of a copy's speed in the device, what"
-    " the issue slots of an H100 allow (132 multiprocessors, four instructions a clock of 1.98 GHz;"
-    " 4.3 TB/s), for the bytes of operands and result. Targets: 0.95 where elements stay in order,"
-    " 0.9 where they do not, of 1 and 2 bytes 0.8; scans 0.8; sorts two thirds of what digits of 8"
-    " bits need.",
+    " multiprocessor: of the kernel that issues most. Share: of the speed of memory, what the issue"
+    f" slots of an H100 allow ({_CHIP.multiprocessors} multiprocessors, 4 instructions a clock of"
+    f" {_CHIP.clock / 1e9} GHz; {_CHIP.bandwidth / 1e12} TB/s), for the bytes of operands and"
+    " result. Targets: 0.95 where elements stay in order, 0.9 where they do not, of 1 and 2 bytes"
+    " 0.8; scans 0.8; sorts two thirds of what digits of 8 bits need.",
 )
 
 _HEAD = (

@@ -1,0 +1,127 @@
+"""Instructions of floats, and conversions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from benchmarks.sass.code import Instruction, Unknown
+from benchmarks.sass.operands import (
+    SHIFT32,
+    U32,
+    U64,
+    Operands,
+    Values,
+    integer_type,
+)
+
+
+class Floats(Operands):
+    """Instructions of floats, and conversions."""
+
+    def _fadd(self, i: Instruction, to: str, a: str, b: str) -> None:
+        x, y = (self.real(operand, i.base[0] == "D") for operand in (a, b))
+        self.set(to, x + y if i.base.endswith("ADD") else x * y)
+
+    _fmul = _dadd = _dmul = _fadd
+
+    def _ffma(self, i: Instruction, to: str, *factors: str) -> None:
+        x, y, z = (self.real(factor).astype(np.float64) for factor in factors)
+        self.set(to, (x * y + z).astype(np.float32))
+
+    def _dfma(self, i: Instruction, to: str, *factors: str) -> None:
+        x, y, z = (self.real(factor, double=True) for factor in factors)
+        self.set(to, fused(x, y, z))
+
+    def _fmnmx(self, i: Instruction, to: str, a: str, b: str, least: str) -> None:
+        x, y = self.real(a), self.real(b)
+        self.set(to, np.where(self.predicate(least), np.fmin(x, y), np.fmax(x, y)))
+
+    def _mufu(self, i: Instruction, to: str, a: str) -> None:
+        special = _SPECIAL[i.parts[1].removesuffix("64H")]
+        if i.parts[1].endswith("64H"):
+            full = (self.word(a).astype(U64) << SHIFT32).view(np.float64)
+            self.set(to, (special(full).view(U64) >> SHIFT32).astype(U32))
+        else:
+            self.set(to, special(self.real(a).astype(np.float64)).astype(np.float32))
+
+    def _fchk(self, i: Instruction, to: str, a: str, b: str) -> None:
+        p, q = np.abs(self.real(a)), np.abs(self.real(b))
+        quotient = p.astype(np.float64) / q
+        easy = (q > 2.0**-126) & (q < 2.0**126) & (p > 2.0**-100)
+        self.set(to, ~(easy & (quotient > 2.0**-100) & (quotient < 2.0**126)))
+
+    def _f2f(self, i: Instruction, to: str, a: str) -> None:
+        kinds = {"F64": np.float64, "F32": np.float32}
+        if not set(i.parts[1:3]) <= set(kinds):
+            raise Unknown(i.name)
+        self.set(to, self.real(a, i.parts[2] == "F64").astype(kinds[i.parts[1]]))
+
+    def _f2fp(self, i: Instruction, to: str, a: str, b: str) -> None:
+        narrow = bfloat16_bits if "BF16" in i.parts else float16_bits
+        self.set(to, narrow(self.real(a)) << U32(16) | narrow(self.real(b)))
+
+    def _hadd2(self, i: Instruction, to: str, a: str, b: str) -> None:
+        if "F32" not in i.parts or a != "-RZ":
+            raise Unknown(i.name)
+        self.set(to, self.half(b).astype(np.float32))
+
+    def _hfma2(self, i: Instruction, to: str, a: str, b: str, c: str, d: str) -> None:
+        if (a, b) != ("-RZ", "RZ"):
+            raise Unknown(i.name)
+        self.set(to, np.array([float(d), float(c)], np.float16).view(U32))
+
+    def _i2f(self, i: Instruction, to: str, a: str) -> None:
+        kind = integer_type(i.parts)
+        whole = self.wide(a) if np.dtype(kind).itemsize == 8 else self.word(a)
+        self.set(to, whole.view(kind).astype(np.float64 if "F64" in i.parts else np.float32))
+
+    _i2fp = _i2f
+
+    def _f2i(self, i: Instruction, to: str, a: str) -> None:
+        kind = integer_type(i.parts)
+        whole = np.trunc(np.nan_to_num(self.real(a, "F64" in i.parts).astype(np.float64)))
+        limits = np.iinfo(kind)
+        top = np.nextafter(float(limits.max) + 1, 0)
+        self.set(to, np.clip(whole, float(limits.min), top).astype(kind))
+
+
+def fused(x: Values, y: Values, z: Values) -> Values:
+    """``x * y + z`` with one rounding, nearly always."""
+    product = x * y
+    a, b = _halves(x), _halves(y)
+    error = ((a[0] * b[0] - product) + a[0] * b[1] + a[1] * b[0]) + a[1] * b[1]
+    total = product + z
+    part = total - product
+    error = error + ((product - (total - part)) + (z - part))
+    return np.where(np.isfinite(error), total + error, total)
+
+
+def _halves(x: Values) -> tuple[Values, Values]:
+    scaled = 134217729.0 * x
+    high = scaled - (scaled - x)
+    return high, x - high
+
+
+def float16_bits(x: Values) -> Values:
+    return x.astype(np.float16).view(np.uint16).astype(U32)
+
+
+def bfloat16_bits(x: Values) -> Values:
+    bits = x.view(U32)
+    even = (bits + U32(0x7FFF) + (bits >> U32(16) & U32(1))) >> U32(16)
+    rounded: Values = np.where(np.isnan(x), U32(0x7FFF), even)
+    return rounded
+
+
+_SPECIAL: dict[str, Callable[[Values], Values]] = {
+    "RCP": lambda x: 1 / x,
+    "RSQ": lambda x: 1 / np.sqrt(x),
+    "SQRT": np.sqrt,
+    "EX2": np.exp2,
+    "LG2": np.log2,
+    "TANH": np.tanh,
+    "SIN": lambda x: np.sin(2 * np.pi * x),
+    "COS": lambda x: np.cos(2 * np.pi * x),
+}

@@ -20,6 +20,8 @@
 
 ``python -m benchmarks sectors``: how our kernels use memory, counted on the simulator.
 
+``python -m benchmarks peers``: instructions and bytes of our kernels beside CuPy's and CUB's.
+
 ``python -m benchmarks gpu``: ours against CuPy, PyTorch and JAX on an NVIDIA GPU.
 """
 
@@ -44,6 +46,7 @@ from benchmarks import (
     imports,
     report,
     sectors,
+    sectors_peers,
     small,
     transposes,
     xla,
@@ -67,6 +70,7 @@ def main() -> None:
         "transposes": _transposes,
         "xla": lambda asked: _rows(xla.rows(asked.quick), asked, "XLA's buffers"),
         "sectors": _sectors,
+        "peers": _peers,
         "gpu": gpu.run,
     }
     parser.add_argument("what", choices=list(run))
@@ -156,6 +160,13 @@ def _sectors(asked: argparse.Namespace) -> None:
     page = sectors.run(asked.only)
     if asked.markdown or not asked.only:
         (asked.markdown or gpu.RESULTS / "sectors.md").write_text(page, "utf-8")
+    print(page)
+
+
+def _peers(asked: argparse.Namespace) -> None:
+    page = sectors_peers.run(asked.only)
+    if asked.markdown or not asked.only:
+        (asked.markdown or gpu.RESULTS / "sectors_peers.md").write_text(page, "utf-8")
     print(page)
 
 

@@ -83,6 +83,7 @@ class Issued:
     Attributes:
         instructions: of warps, over all blocks, by those that were run.
         loads: from global memory, of a thread; `waits`: how often it waited for any of them.
+        loaded, stored_sectors: sectors of 32 bytes; one that a block touches again counts once.
         registers, blocks: of the kernel that issues most.
         stored, wrong: words that were stored by blocks that were run; not as by the simulator.
         unknown: why there is nothing to say, or "".
@@ -92,12 +93,19 @@ class Issued:
     instructions: float = 0.0
     loads: int = 0
     waits: int = 0
+    loaded: float = 0.0
+    stored_sectors: float = 0.0
     registers: int = 0
     blocks: int = 0
     stored: int = 0
     wrong: int = 0
     unknown: str = ""
     most: float = field(default=0.0, repr=False)
+
+    @property
+    def nbytes(self) -> float:
+        """Bytes of all sectors."""
+        return 32 * (self.loaded + self.stored_sectors)
 
     @property
     def in_flight(self) -> float:
@@ -115,10 +123,10 @@ UNKNOWN = Issued(unknown="not counted")
 
 def available() -> bool:
     """Return True if CuPy and nvdisasm are installed."""
-    return util.find_spec("cupy_backends") is not None and _disassembler() is not None
+    return util.find_spec("cupy_backends") is not None and disassembler() is not None
 
 
-def _disassembler() -> str | None:
+def disassembler() -> str | None:
     for name in ("nvidia-cuda-nvdisasm", "nvidia-cuda-nvdisasm-cu12"):
         try:
             files = metadata.files(name) or []
@@ -140,7 +148,7 @@ def code_of(kernel: Kernel) -> Code:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "kernel.cubin")
             file.write_bytes(binary.cubin)
-            command = [str(_disassembler()), "-c", str(file)]
+            command = [str(disassembler()), "-c", str(file)]
             text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         banks = {
             int(match[1]): content
@@ -201,6 +209,8 @@ def _add(total: Issued, kernel: Kernel, grid: Any, parameters: bytes) -> list[An
     issued = float((ran.issued * weights).sum())
     total.instructions += issued
     total.loads += ran.loads
+    total.loaded += float((ran.loaded * weights).sum())
+    total.stored_sectors += float((ran.stored * weights).sum())
     total.waits += ran.waits
     if issued > total.most:
         total.most, total.registers, total.blocks = issued, code.resources.registers, code.blocks

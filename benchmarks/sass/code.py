@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -37,6 +38,7 @@ class Instruction:
 
 
 _LINE = re.compile(r"^\s+/\*([0-9a-f]{4,})\*/\s+(?:@(!?U?P\w+) )?\s*([A-Z][\w.]*)\s*(.*?)\s*;")
+_NO_CONTENT = 8  # a section that is only allocated
 _LABEL = re.compile(r"^\s*([$.\w]+):")
 
 
@@ -58,15 +60,25 @@ def parsed(text: str) -> tuple[list[Instruction], dict[str, int]]:
     return instructions, labels
 
 
-def sections(cubin: bytes) -> dict[str, bytes]:
-    """The sections of an ELF file, by name."""
+def _section_rows(cubin: bytes) -> Iterator[tuple[str, int, int, int]]:
+    """Name, kind, offset and size of each section of an ELF file."""
     (first,) = struct.unpack_from("<Q", cubin, 0x28)
     size, count, names = struct.unpack_from("<3H", cubin, 0x3A)
     rows = [struct.unpack_from("<2I4Q", cubin, first + n * size) for n in range(count)]
     strings = rows[names][4]
-    by_name = {}
     for name, kind, _, _, offset, nbytes in rows:
         end = cubin.index(b"\0", strings + name)
-        text = cubin[strings + name : end].decode()
-        by_name[text] = b"" if kind == 8 else cubin[offset : offset + nbytes]
-    return by_name
+        yield cubin[strings + name : end].decode(), kind, offset, nbytes
+
+
+def sections(cubin: bytes) -> dict[str, bytes]:
+    """The sections of an ELF file, by name."""
+    return {
+        name: b"" if kind == _NO_CONTENT else cubin[offset : offset + nbytes]
+        for name, kind, offset, nbytes in _section_rows(cubin)
+    }
+
+
+def section_sizes(cubin: bytes) -> dict[str, int]:
+    """The bytes of each section, those that have no content in the file among them."""
+    return {name: size for name, _, _, size in _section_rows(cubin)}

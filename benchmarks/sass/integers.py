@@ -135,6 +135,45 @@ class Integers(Operands):
         for target, value in zip((to, other), results, strict=True):
             self.set(target, value)
 
+    def _popc(self, i: Instruction, to: str, a: str) -> None:
+        bits = np.unpackbits(_bytes_of(self.word(a)), axis=1)
+        self.set(to, bits.sum(1, dtype=U32))
+
+    def _flo(self, i: Instruction, to: str, a: str) -> None:
+        word = self.word(a)
+        if "U32" not in i.parts:  # the highest bit that is not the sign's
+            word = np.where(word >> U32(31), ~word, word)
+        highest = np.frexp(word.astype(np.float64))[1] - 1
+        place = 31 - highest if "SH" in i.parts else highest
+        self.set(to, np.where(word == 0, -1, place).astype(np.int32))
+
+    def _brev(self, i: Instruction, to: str, a: str) -> None:
+        bits = np.unpackbits(_bytes_of(self.word(a)), axis=1, bitorder="little")[:, ::-1]
+        self.set(to, np.packbits(bits, axis=1, bitorder="little").view(U32)[:, 0])
+
+    def _sgxt(self, i: Instruction, to: str, a: str, width: str) -> None:
+        count = np.minimum(self.word(width), 32).astype(U64)
+        shift = U64(64) - np.maximum(count, 1)
+        up = self.word(a).astype(U64) << shift
+        moved = up >> shift if "U32" in i.parts else (up.view(np.int64) >> shift.view(np.int64))
+        self.set(to, np.where(count == 0, 0, moved.view(U64) & LOW).astype(U32))
+
+    def _bmsk(self, i: Instruction, to: str, first: str, width: str) -> None:
+        start, count = (np.minimum(self.word(x), 32).astype(U64) for x in (first, width))
+        mask = ((U64(1) << count) - U64(1)) << start
+        self.set(to, (mask & LOW).astype(U32))
+
+    def _idp(self, i: Instruction, to: str, a: str, b: str, c: str) -> None:
+        if "4A" not in i.parts:
+            raise Unknown(i.name)
+        kinds = [np.dtype("i1" if part == "S8" else "u1") for part in i.parts[2:4]]
+        factors = (
+            _bytes_of(self.word(x)).view(kind).astype(np.int64)
+            for x, kind in zip((a, b), kinds, strict=True)
+        )
+        x, y = factors
+        self.set(to, ((x * y).sum(1).astype(U64) + self.word(c) & LOW).astype(U32))
+
     def _shf(self, i: Instruction, to: str, low: str, by: str, high: str) -> None:
         _, way, kind, *_ = i.parts
         both = self.word(low).astype(U64) | self.word(high).astype(U64) << SHIFT32
@@ -195,3 +234,8 @@ _COMPARE: dict[str, Callable[[Values, Values], Values]] = {
     "LE": operator.le, "GT": operator.gt, "GE": operator.ge,
 }  # fmt: skip
 _JOIN = {"AND": operator.and_, "OR": operator.or_, "XOR": operator.xor}
+
+
+def _bytes_of(words: Values) -> Values:
+    """A row of four bytes for each word, the lowest first."""
+    return np.ascontiguousarray(words, U32).view(np.uint8).reshape(-1, 4)

@@ -305,6 +305,29 @@ DEVICE bool is_nan(T x) {
     else return false;
 }
 
+// The extreme of one row or more, found by comparisons alone. It may be wrong if any element is NaN.
+template <class T>
+struct Quick {
+    decltype(number(T{})) value;
+    bool any_nan;
+};
+
+template <bool greatest, class T, int Rows, int Length>
+DEVICE Quick<T> quick_extreme(const T (&x)[Rows][Length], int rows) {
+    Quick<T> found{number(x[0][0]), false};
+#pragma unroll
+    for (int k = 0; k < Rows; ++k)
+        if (k < rows)
+#pragma unroll
+            for (int j = 0; j < Length; ++j) {
+                const auto each = number(x[k][j]);
+                found.any_nan |= each != each;
+                found.value = (greatest ? each > found.value : each < found.value) ? each
+                                                                                    : found.value;
+            }
+    return found;
+}
+
 template <class T, bool greatest, bool skip_nan>
 struct Extreme {
     using Element = T;
@@ -324,7 +347,11 @@ struct Extreme {
     }
     template <int Rows, int Length>
     static COMMON T of(const T (&x)[Rows][Length], int rows, const int64_t (&)[Rows], int64_t) {
-        return folded<Extreme>(x, rows);
+        if (rows <= 0) return none();
+        const Quick<T> quick = quick_extreme<greatest>(x, rows);
+        // The sign of a zero counts.
+        const bool is_plain = !quick.any_nan && !(is_floating<T> && quick.value == 0);
+        return is_plain ? convert<T>(quick.value) : folded<Extreme>(x, rows);
     }
     static DEVICE Same<T> finish(T x, const Finish&) { return {x}; }
 };
@@ -353,9 +380,29 @@ struct Position {
         return x.position < y.position ? x : y;
     }
     template <int Rows, int Length>
+    static DEVICE bool ascend(int rows, const int64_t (&positions)[Rows], int64_t step) {
+        bool found = Length == 1 || step > 0;
+#pragma unroll
+        for (int k = 1; k < Rows; ++k) found &= k >= rows || positions[k - 1] < positions[k];
+        return found;
+    }
+    template <int Rows, int Length>
     static COMMON State of(const T (&x)[Rows][Length], int rows, const int64_t (&positions)[Rows],
                            int64_t step) {
         State found = none();
+        if (rows <= 0) return found;
+        const Quick<T> quick = quick_extreme<greatest>(x, rows);
+        if (!quick.any_nan && ascend<Rows, Length>(rows, positions, step)) {
+            int first = 0;
+#pragma unroll
+            for (int n = Rows * Length - 1; n >= 0; --n)
+                if (n / Length < rows && number(x[n / Length][n % Length]) == quick.value) first = n;
+            int64_t begin = positions[0];
+#pragma unroll
+            for (int k = 1; k < Rows; ++k)
+                if (first >= k * Length) begin = positions[k];
+            return {convert<T>(quick.value), begin + first % Length * step};
+        }
 #pragma unroll
         for (int k = 0; k < Rows; ++k) {
             T value = x[k][0];
@@ -425,30 +472,29 @@ struct variance {
     // underflowed.
     template <class Work, int Rows, int Length>
     static DEVICE bool spread(const T (&x)[Rows][Length], int rows, State& found) {
-        Work sum = 0, off = 0, squares = 0, furthest = 0;
+        Work sum = 0, off = 0, squares = 0;
 #pragma unroll
         for (int k = 0; k < Rows; ++k)
+            if (k < rows)
 #pragma unroll
-            for (int j = 0; j < Length; ++j) sum += k < rows ? Work(number(x[k][j])) : Work(0);
+                for (int j = 0; j < Length; ++j) sum += Work(number(x[k][j]));
         const Work count = static_cast<Work>(rows * Length), near = sum / count;
 #pragma unroll
         for (int k = 0; k < Rows; ++k)
+            if (k < rows)
 #pragma unroll
-            for (int j = 0; j < Length; ++j) {
-                const Work distance = k < rows ? Work(number(x[k][j])) - near : Work(0);
-                off += distance;
-                squares += distance * distance;
-                const Work size = math::abs(distance);
-                furthest = size > furthest ? size : furthest;
-            }
+                for (int j = 0; j < Length; ++j) {
+                    const Work distance = Work(number(x[k][j])) - near;
+                    off += distance;
+                    squares += distance * distance;
+                }
         // `near` is a rounded mean; its error is the mean of the distances from it.
         const double all = static_cast<double>(count), shift = static_cast<double>(off) / all;
         found = {all, static_cast<double>(near) + shift,
                  static_cast<double>(squares) - static_cast<double>(off) * shift};
         if (found.squares < 0) found.squares = 0;
-        // In float, no square may overflow, and not all of them may underflow to 0.
-        return (furthest > Work(1e-12f) && furthest < Work(1e18f)) ||
-               (furthest == 0 && squares == 0);
+        // In float, no square may overflow, and those that count may not underflow.
+        return squares > Work(1e-24f) && squares < Work(1e36f);
     }
 
     template <int Rows, int Length>

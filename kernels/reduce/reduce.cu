@@ -73,6 +73,7 @@ struct Frame {
     Divisor<int32_t> channels;  // reduce_columns: results per row
     int32_t size_z;
     int32_t fold;       // rows that are read as one
+    int32_t doublings_y, doublings_w;  // of the lanes that shuffles join, along y and w
 };
 
 template <int Rank, class Index>
@@ -200,24 +201,20 @@ DEVICE State state_further(const State& state, uint32_t lanes) {
     return Words<State>::restore(words);
 }
 
-// Joins the states of `lanes` threads, which are `apart` threads from each other, into lane 0:
-// first those in one warp, if warps have whole groups of lanes or groups have whole warps.
+// Joins the states of `lanes` threads, which are `apart` threads from each other, into lane 0: first
+// by shuffles those of 2**`doublings` threads, which are in one warp.
 template <class F, int N, class State>
 COMMON void join_lanes(State (&states)[N], Shelf<State, N> shelf, uint32_t lane, uint32_t lanes,
-                       uint32_t apart, bool inside) {
-    const uint32_t span = lanes * apart;
-    if (apart < 32 && 32 % apart == 0 && (span % 32 == 0 || 32 % span == 0)) {
-        const uint32_t in_warp = span < 32 ? lanes : 32 / apart;
-        for (uint32_t half = in_warp / 2; half > 0; half /= 2)
+                       uint32_t apart, bool inside, int32_t doublings) {
+    for (int32_t k = doublings - 1; k >= 0; --k)
 #pragma unroll
-            for (int n = 0; n < N; ++n)
-                states[n] = F::join(states[n], state_further(states[n], half * apart));
-        inside = inside && lane % in_warp == 0;
-        lane /= in_warp;
-        lanes /= in_warp;
-        apart *= in_warp;
-    }
+        for (int n = 0; n < N; ++n)
+            states[n] = F::join(states[n], state_further(states[n], apart << k));
+    lanes >>= doublings;
     if (lanes == 1) return;
+    inside = inside && (lane & ((1u << doublings) - 1)) == 0;
+    lane >>= doublings;
+    apart <<= doublings;
     uint32_t half = 1;
     while (half * 2 < lanes) half *= 2;
     barrier();
@@ -370,8 +367,9 @@ COMMON void rows(const Frame& p, const Path& groups, const Path& walk) {
     }
 
     const uint32_t size_w = p.size_w.divisor, size_x = p.size_x.divisor;
-    join_lanes<F>(states, shelf, spot.y, p.size_y.divisor, size_x * size_w, spot.inside);
-    join_lanes<F>(states, shelf, spot.w, size_w, 1, spot.inside && spot.y == 0);
+    join_lanes<F>(states, shelf, spot.y, p.size_y.divisor, size_x * size_w, spot.inside,
+                  p.doublings_y);
+    join_lanes<F>(states, shelf, spot.w, size_w, 1, spot.inside && spot.y == 0, p.doublings_w);
     barrier();
     const bool leads = spot.inside && spot.y == 0 && spot.w == 0;
 #pragma unroll
@@ -468,7 +466,7 @@ COMMON void columns(const Frame& p, const Path& groups, const Path& walk) {
         }
     }
 
-    join_lanes<F>(states, shelf, spot.y, p.size_y.divisor, size_x, spot.inside);
+    join_lanes<F>(states, shelf, spot.y, p.size_y.divisor, size_x, spot.inside, p.doublings_y);
     barrier();
 #pragma unroll
     for (int j = 0; j < Length; ++j)
@@ -518,6 +516,7 @@ struct Partials {
     int64_t chunks;
     Divisor<int32_t> size_x;  // results per block
     int32_t size_y;           // threads per result
+    int32_t doublings;        // of those that shuffles join
 };
 
 template <class F>
@@ -539,7 +538,8 @@ COMMON void partials(const Partials& p) {
         states[0] = F::join(states[0], Words<State>::restore(saved));
     }
     const Shelf<State, 1> shelf{words};
-    join_lanes<F>(states, shelf, y, p.size_y, size_x, y < static_cast<uint32_t>(p.size_y));
+    join_lanes<F>(states, shelf, y, p.size_y, size_x, y < static_cast<uint32_t>(p.size_y),
+                  p.doublings);
     if (inside && y == 0)
         store_result(p.to, result, F::finish(states[0], p.finish), p.finish.stored);
 }

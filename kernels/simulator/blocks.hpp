@@ -189,7 +189,7 @@ static void run_fibers() {
         for (const auto& each : exchanges) {
             if (!each.count) continue;
             threadIdx.x = each.first;
-            report("%s: waits for its warp, of which %u threads have not come",
+            report("%s: waits for its warp; %u of 32 threads have not come",
                    whereabouts(each.place), WARP - each.count);
             return;
         }

@@ -101,6 +101,13 @@ def test_a_store_out_of_bounds(simulated):
         ("store_past_the_tile", 1, "thread 255, .*store to shared memory of 4 bytes, at byte 1024"),
         ("load_past_the_tile", 1, "thread 128, .*load from shared memory of 4 bytes, at byte 1024"),
         ("too_much_shared_memory", 1, "2 shared arrays of 65536 bytes together; a block has 49152"),
+        ("exchange_in_a_plain_kernel", 1, "an exchange within a warp in a KERNEL; declare it as"),
+        (
+            "exchange_without_a_lane",
+            1,
+            "thread 32, .*waits for its warp; 1 of 32 threads",
+        ),
+        ("exchange_elsewhere", 1, "exchanges here, while thread 0 of its warp does at faulty.cu"),
         ("meet_in_a_plain_kernel", 1, "a barrier in a KERNEL; declare it as BLOCK_KERNEL"),
     ],
 )

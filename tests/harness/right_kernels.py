@@ -59,6 +59,17 @@ _ROWS = _sequence(5 * THREADS, dtype=np.int32).reshape(5, THREADS)
 _COMPLEX = _sequence(600).view(np.complex64)
 _LINE = _sequence(THREADS, 1)
 _PLACES = _sequence(THREADS, dtype=np.uint32)
+
+
+def _exchanged(values):
+    """What `exchange_lanes` writes for each thread."""
+    for warp in values.reshape(-1, 32):
+        votes = sum(1 << n for n, value in enumerate(warp) if value % 3 == 0)
+        down = [*warp[3:], *warp[-3:]]
+        up = [warp[0], *warp[:-1]]
+        yield from zip(warp[::-1], down, up, [votes] * 32, strict=True)
+
+
 _BLOCKS = _sequence(30, dtype=np.uint32).reshape(5, 3, 2, 1) << 16 | _PLACES
 
 # The name, the grid, the array that is read, numbers, and what is written.
@@ -73,6 +84,13 @@ CASES = {
     "one bank": ("transpose_in_one_bank", (2, 3, 1), _MATRIX, (96, 64), _MATRIX.T),
     "divergent barriers": ("sum_blocks", 5, _ROWS, (5,), _ROWS.sum(axis=1, dtype=np.int32)),
     "not aligned": ("conjugate", 2, _COMPLEX, (300,), _COMPLEX.conj()),
+    "warps": (
+        "exchange_lanes",
+        1,
+        7 * _PLACES,
+        (1,),
+        np.array([*_exchanged(7 * _PLACES)], np.uint32),
+    ),
     "one element for all threads": ("agree", 3, _sequence(1, 5), (1,), _sequence(1, 5)),
     "turns": ("take_turns", 3, _sequence(THREADS), (1,), np.tile(np.roll(_LINE, 3), 3)),
 }

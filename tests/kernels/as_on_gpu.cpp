@@ -24,6 +24,17 @@ inline uint32_t __byte_perm(uint32_t low, uint32_t high, uint32_t digits) {
     return low;
 }
 
+template <class T> T __shfl_sync(uint32_t, T value, uint32_t lane) {
+    return simulator::shuffle(value, lane);
+}
+template <class T> T __shfl_down_sync(uint32_t, T value, uint32_t lanes) {
+    return simulator::shuffle_down(value, lanes);
+}
+template <class T> T __shfl_up_sync(uint32_t, T value, uint32_t lanes) {
+    return simulator::shuffle_up(value, lanes);
+}
+inline uint32_t __ballot_sync(uint32_t, bool vote) { return simulator::ballot(vote); }
+
 // platform.cuh has int64_t as `long long`, here it is `long`.
 #define int64_t int64_of_cuda
 #define uint64_t uint64_of_cuda

@@ -84,6 +84,21 @@ BLOCK_KERNEL(meet_elsewhere, Copy) {
     store(p.to + threadIdx.x, 1.0f);
 }
 
+KERNEL(exchange_in_a_plain_kernel, Copy) { store(p.to + threadIdx.x % 128, shuffle(1.0f, 0)); }
+
+// Lane 9 of the second warp does not come.
+BLOCK_KERNEL(exchange_without_a_lane, Copy) {
+    if (threadIdx.x == 41) return;
+    store(p.to + threadIdx.x % 128, shuffle(1.0f, 0));  // here
+}
+
+BLOCK_KERNEL(exchange_elsewhere, Copy) {
+    if (threadIdx.x % 32 < 16)
+        store(p.to + threadIdx.x % 128, shuffle(1.0f, 0));
+    else
+        store(p.to + threadIdx.x % 128, shuffle(2.0f, 0));  // here
+}
+
 KERNEL(meet_in_a_plain_kernel, Copy) {
     barrier();
     store(p.to + threadIdx.x, 1.0f);

@@ -73,6 +73,21 @@ BLOCK_KERNEL(sum_blocks, Increment<int32_t>) {
     if (thread == 0) store(p.to + blockIdx.x, load_shared(sums));
 }
 
+// Four exchanges within each warp; the second half of the block makes one more, which changes
+// nothing.
+BLOCK_KERNEL(exchange_lanes, Increment<uint32_t>) {
+    const uint32_t i = threadIdx.x, value = load(p.from + i);
+    uint32_t* const to = p.to + 4 * i;
+    store(to, shuffle(value, 31 - i % 32));
+    store(to + 1, shuffle_down(value, 3));
+    store(to + 2, static_cast<uint32_t>(shuffle_up(static_cast<uint64_t>(value) << 32, 1) >> 32));
+    barrier();
+    uint32_t votes = ballot(value % 3 == 0);
+    if (i >= THREADS / 2) votes = shuffle(votes, i);
+    barrier();
+    store(to + 3, votes);
+}
+
 // All threads write one element, and say so.
 KERNEL(agree, Increment<float>) { store_same(p.to, load(p.from)); }
 

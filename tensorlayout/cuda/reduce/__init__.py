@@ -32,6 +32,7 @@ from tensorlayout.cuda.reduce.box import (
     ReductionAxes,
     ThreadBox,
     choose_thread_box,
+    lane_doublings_in_warp,
     merge_reduction_axes,
 )
 from tensorlayout.cuda.sort import compile_last_dim_sort
@@ -281,6 +282,8 @@ def _frame_struct(
         rest_at=tuple([step * behind.size for step in behind.strides]),
         size_w=divisor32_struct(box.w.size),
         channels=divisor32_struct(channels),
+        doublings_y=lane_doublings_in_warp(box.size_y, box.size_x * box.w.size),
+        doublings_w=lane_doublings_in_warp(box.w.size, 1),
         **{name: getattr(box, name) for name in plain_names},
         **{name: divisor32_struct(getattr(box, name)) for name in divisors},
     )
@@ -300,6 +303,7 @@ def _join_partials_launch(
         "chunks": chunks,
         "size_x": divisor32_struct(size_x),
         "size_y": size_y,
+        "doublings": lane_doublings_in_warp(size_y, size_x),
     }
     grid = -(-results // size_x)
     # Memory 1 is the source, which this launch does not read; 2 is the scratch memory.

@@ -28,6 +28,8 @@ _SEGMENT = 128
 # this many bytes in a column on.
 _SPREAD_LEAST = 96
 
+_WARP = 32  # threads
+
 # Registers of 8 bytes that a thread has for states of columns.
 _REGISTERS = 16
 
@@ -282,6 +284,20 @@ def _assign_thread_counts(box: ThreadBox, itemsize: int) -> ThreadBox:
     size_y = min(sizes, key=idle_cost)
     size_z = _round_to_sectors_if_little_lost(min(room // size_y, groups), count * segment)
     return box._replace(size_y=size_y, size_z=size_z)
+
+
+def lane_doublings_in_warp(lanes: int, apart: int) -> int:
+    """Return log2 of how many of a result's threads, `apart` from each other, are in one warp.
+
+    0 unless warps have whole results or results have whole warps.
+
+    >>> lane_doublings_in_warp(64, 8), lane_doublings_in_warp(8, 1), lane_doublings_in_warp(12, 1)
+    (2, 3, 0)
+    """
+    span = lanes * apart
+    if _WARP % apart or (_WARP % span and span % _WARP):
+        return 0
+    return min(lanes, _WARP // apart).bit_length() - 1
 
 
 def _round_to_sectors_if_little_lost(count: int, item_bytes: int) -> int:

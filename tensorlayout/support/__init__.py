@@ -1,4 +1,4 @@
-"""Infrastructure: lazy imports, light dataclasses, context blocks, interning, kernel sources.
+"""Infrastructure: imports, forks, light dataclasses, context blocks, interning, kernel sources.
 
 Anything may import it; it imports no other module of the package.
 """

@@ -2,20 +2,14 @@
 
 import functools
 import importlib
-import os
 import sys
-import threading
 import warnings
 from typing import Any
 
+from tensorlayout.support.forks import fork_safe_lock
+
 # A fork waits for lazy imports: one that another thread has begun would never end in the child.
-_import_lock = threading.RLock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_import_lock.acquire,
-        after_in_parent=_import_lock.release,
-        after_in_child=_import_lock.release,
-    )
+_import_lock = fork_safe_lock()
 
 
 @functools.cache

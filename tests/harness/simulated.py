@@ -23,7 +23,8 @@ from tensorlayout.cuda.engine.cupy import CupyDriver, open_driver
 from tensorlayout.cuda.engine.driver import driver
 
 needs_compiler = pytest.mark.skipif(
-    not any(map(shutil.which, (os.environ.get("CXX", ""), "g++", "clang++"))),
+    sys.platform == "win32"
+    or not any(map(shutil.which, (os.environ.get("CXX", ""), "g++", "clang++"))),
     reason="optional: a C++ compiler",
 )
 

@@ -27,6 +27,7 @@ from queue import SimpleQueue
 from typing import Any, SupportsIndex, TypeVar
 
 from tensorlayout.errors import short_repr
+from tensorlayout.support.forks import call_in_forked_children
 
 Piece = TypeVar("Piece")
 
@@ -222,8 +223,7 @@ def _reset_helpers_after_fork() -> None:
     _helpers.clear()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_reset_helpers_after_fork)
+call_in_forked_children(_reset_helpers_after_fork)
 
 
 def _invite_helpers(call: _SharedCall) -> None:
@@ -265,7 +265,7 @@ def _move_helper_off_caller(call: _SharedCall, last_allowed_processors: set[int]
     if (
         _current_processor() == call.caller_processor >= 0
         or last_allowed_processors != call.allowed_processors
-    ):
+    ) and hasattr(os, "sched_setaffinity"):
         with contextlib.suppress(OSError):  # the set of processors may have changed
             os.sched_setaffinity(0, call.allowed_processors - {call.caller_processor})
             return call.allowed_processors

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import os
 import threading
 import weakref
 from collections import deque
@@ -46,9 +45,9 @@ from tensorlayout.cuda.engine.driver import (
     missing_requirement_message,
     out_of_memory_error,
 )
-from tensorlayout.cuda.engine.ranges import fork_safe_lock
 from tensorlayout.cuda.engine.structs import constant_value
 from tensorlayout.plan import CaptureError
+from tensorlayout.support.forks import call_in_forked_children, fork_safe_lock
 
 # Copies to the host are staged from this many bytes on, unless the memory is pinned already.
 STAGED = 1 << 20
@@ -283,7 +282,7 @@ def _disable_drivers_in_forked_child() -> None:
         driver._device_count, driver.only = 0, None
 
 
-os.register_at_fork(after_in_child=_disable_drivers_in_forked_child)
+call_in_forked_children(_disable_drivers_in_forked_child)
 
 
 class CupyDriver(Driver):

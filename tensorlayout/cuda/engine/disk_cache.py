@@ -6,13 +6,13 @@ checksum does not match is compiled again. Changed sources leave old entries beh
 removed once they have been unused for `MAX_AGE`.
 
 Entries are loaded and executed. So folders and entries are used only if they belong to this user
-and nobody else can write to them; otherwise a folder for temporary files takes their place.
+and nobody else can write to them; otherwise a folder for temporary files takes their place. Windows
+has no such owners and modes: there, the folders of the user's profile are taken as they are.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import functools
 import hashlib
 import os
@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from tensorlayout.cuda.engine.driver import Counters
+from tensorlayout.support.lazy_imports import import_lazily
 
 MAX_AGE = 60 * 24 * 3600  # seconds since the last use
 PATIENCE = 300  # seconds to wait for another process that compiles the same entry
@@ -121,7 +122,7 @@ def _touch_if_intact(entry: Path) -> bool:
         with _open_private_file(entry) as file:
             whole = file.read()
             with contextlib.suppress(OSError):
-                os.utime(file.fileno())
+                os.utime(entry)
     except OSError:  # it is not there, or no file of ours
         return False
     checksum = hashlib.sha256(whole[:-_CHECKSUM_BYTES]).digest()
@@ -139,9 +140,13 @@ def _make_entry(entry: Path, make: Callable[[Path], None]) -> None:
         checksum = hashlib.sha256(new_file.read_bytes()).digest()
         with new_file.open("ab") as file:
             file.write(checksum)
-        # A rename replaces a file, but not a folder, which may stand in its place.
+        # A file is replaced, but not a folder, which may stand in its place.
         _remove_if_possible(entry)
-        new_file.rename(entry)
+        try:
+            new_file.replace(entry)
+        except PermissionError:  # Windows replaces no file that another process reads
+            if not _touch_if_intact(entry):
+                raise
 
 
 @contextlib.contextmanager
@@ -149,11 +154,12 @@ def _entry_lock(folder: Path, name: str) -> Iterator[None]:
     """Lock an entry, so that the first of several processes compiles it and the others find it.
 
     The lock is on one byte of a file, chosen by `name`; the system releases it when the process
-    ends. If files cannot be locked, or the other process takes too long (it may be stopped), each
-    process compiles the entry, which is slower and just as correct.
+    ends. If files cannot be locked (Windows has no POSIX locks), or the other process takes too
+    long (it may be stopped), each process compiles the entry, which is just as correct.
     """
     with contextlib.ExitStack() as stack:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(ImportError, OSError):
+            fcntl = import_lazily("fcntl")
             # POSIX locks exclude other processes only. Launchers have a lock of their own; other
             # threads may both compile, which is harmless.
             file = stack.enter_context(_open_private_file(folder / "turns", os.O_RDWR | os.O_CREAT))
@@ -169,21 +175,29 @@ def _entry_lock(folder: Path, name: str) -> Iterator[None]:
 
 def _open_private_file(path: Path, flags: int = os.O_RDONLY) -> Any:
     """Open a regular file of ours that nobody else can write to. Raises OSError for others."""
-    # Without O_NONBLOCK, opening a named pipe would block.
-    number = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+    # Without O_NONBLOCK, opening a named pipe would block. Windows has neither flag.
+    flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    number = os.open(path, flags, 0o600)
     try:
         status = os.fstat(number)
         if not (stat.S_ISREG(status.st_mode) and _is_writable_by_us_only(status)):
             raise PermissionError(f"{path} is no file of this user alone")
-        return open(number, "rb" if flags == os.O_RDONLY else "r+b", 0)
+        return open(number, "r+b" if flags & os.O_RDWR else "rb", 0)
     except BaseException:
         os.close(number)
         raise
 
 
 def _is_writable_by_us_only(status: os.stat_result) -> bool:
-    """Return whether a file belongs to us, and nobody else can write to it."""
+    """Return whether a file belongs to us, and nobody else can write to it; True on Windows."""
+    if not hasattr(os, "geteuid"):
+        return True
     return status.st_uid == os.geteuid() and not status.st_mode & 0o022
+
+
+def _forbids_execution(folder: Path) -> bool:
+    """Return whether a folder is known to be mounted with noexec; only Linux tells."""
+    return hasattr(os, "statvfs") and bool(os.statvfs(folder).f_flag & getattr(os, "ST_NOEXEC", 0))
 
 
 @functools.cache
@@ -220,7 +234,7 @@ def _usable_cache_folder(folder: Path) -> Path | None:
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         folder = folder.resolve(strict=True)  # a symbolic link could be changed after the checks
-        if not _is_writable_by_us_only(folder.stat()) or os.statvfs(folder).f_flag & os.ST_NOEXEC:
+        if not _is_writable_by_us_only(folder.stat()) or _forbids_execution(folder):
             return None
         with tempfile.TemporaryFile(dir=folder):
             return folder
@@ -238,7 +252,8 @@ def _has_free_space(folder: Path) -> bool:
 @functools.cache
 def temporary_folder() -> Path:
     """Return the user's folder among temporary files, or a new one if that is not usable."""
-    place = Path(tempfile.gettempdir()) / f"tensorlayout-{os.geteuid()}"
+    user = f"-{os.geteuid()}" if hasattr(os, "geteuid") else ""
+    place = Path(tempfile.gettempdir()) / f"tensorlayout{user}"
     if not place.is_symlink() and (usable := _usable_cache_folder(place)):
         return usable
     return Path(tempfile.mkdtemp(prefix="tensorlayout-"))

@@ -228,9 +228,10 @@ class Driver(Protocol):
         """
 
 
-def out_of_memory_error(nbytes: int, free: int, device: int) -> MemoryError:
-    """Return the error for an allocation that fails."""
-    return MemoryError(f"cuda:{device}: asked for {nbytes} bytes, and {free} bytes are free")
+def out_of_memory_error(nbytes: int, free: int | None, device: int) -> MemoryError:
+    """Return the error for an allocation that fails; `free` may be unknown."""
+    there = "" if free is None else f", and {free} bytes are free"
+    return MemoryError(f"cuda:{device}: asked for {nbytes} bytes{there}")
 
 
 def import_cupy_module(name: str) -> Any:

@@ -17,10 +17,10 @@ from operator import add
 from typing import Any, Literal, NamedTuple, cast, get_args
 
 from tensorlayout.cuda.engine.driver import Kernel, driver
-from tensorlayout.cuda.engine.ranges import fork_safe_lock
 from tensorlayout.cuda.engine.structs import constant_value
 from tensorlayout.errors import short_repr
 from tensorlayout.support.context_blocks import Scope, ScopeContext
+from tensorlayout.support.forks import fork_safe_lock
 from tensorlayout.support.interning import memoize
 
 # ---- Counts

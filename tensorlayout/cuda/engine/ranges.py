@@ -3,31 +3,15 @@
 from __future__ import annotations
 
 import gc
-import os
-import threading
 from array import array
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from itertools import chain
-from typing import Any
 
 from tensorlayout.cuda.engine.driver import Bytes
-
-
-def fork_safe_lock() -> AbstractContextManager[Any]:
-    """Return a reentrant lock that no other thread holds while the process forks.
-
-    It is reentrant for finalizers and signal handlers in the thread that holds it. A thread that
-    needs several must take those created later first, because a fork does so, too.
-    """
-    lock = threading.RLock()
-    os.register_at_fork(
-        before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
-    )
-    return lock
-
+from tensorlayout.support.forks import fork_safe_lock
 
 _lock = fork_safe_lock()
 

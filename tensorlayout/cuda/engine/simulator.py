@@ -33,6 +33,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import SimpleNamespace
@@ -55,10 +56,11 @@ from tensorlayout.cuda.engine.driver import (
 )
 from tensorlayout.cuda.engine.launch_log import CHECKS, ORDERS, Counts, Tally, current_mode
 from tensorlayout.cuda.engine.launch_log import checking as checking
-from tensorlayout.cuda.engine.ranges import LiveRanges, fork_safe_lock, garbage_collection_disabled
+from tensorlayout.cuda.engine.ranges import LiveRanges, garbage_collection_disabled
 from tensorlayout.cuda.engine.structs import constant_value, struct_type
 from tensorlayout.errors import short_repr
 from tensorlayout.support.context_blocks import Scope, ScopeContext
+from tensorlayout.support.forks import fork_safe_lock
 from tensorlayout.support.kernel_sources import header_directory, kernel_directory
 
 _HEADER = "simulator/launch.hpp"
@@ -97,7 +99,7 @@ def run_command(command: list[str]) -> tuple[int, str, str]:
         stdin=subprocess.DEVNULL,
         stdout=pipe,
         stderr=pipe,
-        text=True,
+        encoding="utf-8",
         errors="replace",
         start_new_session=True,  # so that the compiler's child processes can be killed, too
     ) as started:
@@ -105,8 +107,9 @@ def run_command(command: list[str]) -> tuple[int, str, str]:
             written, error_text = started.communicate(timeout=PATIENCE)
         # KeyboardInterrupt, too: no compiler may outlive the call.
         except BaseException as error:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(started.pid, signal.SIGKILL)
+            if sys.platform != "win32":  # which `find_compiler` refuses
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(started.pid, signal.SIGKILL)
             if not isinstance(error, subprocess.TimeoutExpired):
                 raise
             msg = f"cuda: {command[0]} was given {PATIENCE} seconds and has not ended"
@@ -117,6 +120,8 @@ def run_command(command: list[str]) -> tuple[int, str, str]:
 @functools.cache
 def find_compiler() -> tuple[tuple[str, ...], str]:
     """Return the command of the C++ compiler, preferably ``$CXX``, and its version."""
+    if sys.platform == "win32":  # kernels run on POSIX stacks, and traps on POSIX signals
+        raise RuntimeError("cuda: the simulator needs Linux or macOS; on Windows, run it in WSL")
     compiler_setting = os.environ.get("CXX")
     for command in [compiler_setting] if compiler_setting else ["g++", "clang++"]:
         words = tuple(shlex.split(command))
@@ -434,7 +439,7 @@ class SimulatorDriver(Driver):
 
     def _allocate_simulated_memory(self, nbytes: int, ranges: LiveRanges) -> Bytes | None:
         """Return memory of the host; None if there is not enough."""
-        if self._limit is not None and nbytes > self._free_bytes(ranges):
+        if self._limit is not None and nbytes > self._limit - ranges.total_bytes():
             return None
         try:
             # Aligning the address takes up to 255 bytes, so that at least 256 are left behind.
@@ -442,10 +447,13 @@ class SimulatorDriver(Driver):
         except (MemoryError, ValueError):  # ValueError for sizes beyond the address space
             return None
 
-    def _free_bytes(self, ranges: LiveRanges) -> int:
+    def _free_bytes(self, ranges: LiveRanges) -> int | None:
+        """Return the free bytes of a device; None if the system does not tell."""
         if self._limit is not None:
             return max(0, self._limit - ranges.total_bytes())
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        if sys.platform == "linux":
+            return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        return None
 
     def _live_ranges_containing(self, name: str, pointer: int, nbytes: int) -> LiveRanges:
         """Return the ranges of the device that contains these bytes. Raises ValueError if none."""

@@ -4,6 +4,10 @@
 // memory.cuh; the others are at `#ifdef TENSORLAYOUT_SIMULATOR`.
 #pragma once
 
+// Shared arrays begin at a multiple of this many bytes, so that packs of up to 16 bytes may lie in an
+// array of any type. Without it, ptxas aligns an array for one element, wherever it finds room.
+constexpr int SHARED_ALIGNMENT = 16;
+
 #ifdef TENSORLAYOUT_SIMULATOR
 #include "../simulator/simulator.hpp"
 #else
@@ -44,7 +48,7 @@ constexpr int THREADS = 256;
 #define BLOCK_KERNEL(name, ...) KERNEL(name, __VA_ARGS__)
 
 // SHARED(T, name, count): an array in the shared memory of a block.
-#define SHARED(T, name, count) __shared__ T name[count]
+#define SHARED(T, name, count) alignas(SHARED_ALIGNMENT) __shared__ T name[count]
 
 DEVICE void barrier() { __syncthreads(); }
 

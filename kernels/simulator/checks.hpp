@@ -190,10 +190,20 @@ static __attribute__((noinline)) void open_shared(SharedArray& array) {
     memset(reinterpret_cast<void*>(array.begin), 0xA5 + launch->order, array.bytes);
 }
 
+// Where an array begins in its memory: at an odd multiple of its alignment, so that an access that
+// needs more is found to be misaligned, as it may be on a GPU.
+constexpr size_t shared_start(size_t of_elements, size_t of_arrays) {
 #ifdef SIMULATOR_ASAN
-constexpr size_t SHARED_ALIGNMENT = 64;  // GCC watches the ends of no global that asks for more
+    return 0;  // address sanitizers watch both ends of the memory
 #else
-constexpr size_t SHARED_ALIGNMENT = 128;  // so that the first byte is in bank 0
+    return of_elements > of_arrays ? of_elements : of_arrays;
+#endif
+}
+
+#ifdef SIMULATOR_ASAN
+constexpr size_t BANK_LINE = 64;  // GCC watches the ends of no global that asks for more
+#else
+constexpr size_t BANK_LINE = 128;  // bytes of all banks
 #endif
 
 // What is known of one array; its memory is apart, so that address sanitizers see its ends.

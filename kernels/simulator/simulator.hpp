@@ -30,7 +30,10 @@ SIMULATOR_EXPORT void* simulator_stacks() { return simulator::make_stacks(THREAD
 #define KERNEL(name, ...) SIMULATOR_KERNEL(run_kernel, name, __VA_ARGS__)
 #define BLOCK_KERNEL(name, ...) SIMULATOR_KERNEL(run_block_kernel, name, __VA_ARGS__)
 
-#define SHARED(T, name, count)                                                                  \
-    alignas(simulator::SHARED_ALIGNMENT) static unsigned char name##_memory[sizeof(T) * (count)]; \
-    static simulator::SharedRecord<sizeof(T) * (count)> name##_record;                            \
-    T(&name)[count] = name##_record.template open<T, (count)>(name##_memory, #name)
+#define SHARED(T, name, count)                                                                 \
+    constexpr size_t name##_start = simulator::shared_start(alignof(T), SHARED_ALIGNMENT);     \
+    alignas(simulator::BANK_LINE) static unsigned char                                         \
+        name##_memory[name##_start + sizeof(T) * (count)];                                     \
+    static simulator::SharedRecord<sizeof(T) * (count)> name##_record;                         \
+    T(&name)[count] =                                                                          \
+        name##_record.template open<T, (count)>(name##_memory + name##_start, #name)

@@ -2,6 +2,7 @@
 
 import functools
 import importlib
+import re
 import struct
 import sys
 from dataclasses import replace
@@ -21,7 +22,7 @@ from tensorlayout.cuda.engine.disk_cache import read_entry
 from tensorlayout.cuda.engine.driver import Counters, Kernel
 from tensorlayout.cuda.engine.launch_log import launch_log
 from tensorlayout.cuda.engine.warm_up import common_kernels, kernels_of_any_dtype
-from tensorlayout.support.kernel_sources import header_directory, kernel_directory
+from tensorlayout.support.kernel_sources import kernel_directory
 
 KERNELS = Path(__file__).parents[1] / "kernels"
 ARCHITECTURES = [
@@ -111,13 +112,29 @@ def test_arithmetic_is_that_of_ieee_754(compiler, tmp_path):
 
 
 def _ptx_of(compiler, kernel):
-    text = Path(kernel.file).read_text("utf-8")
-    headers = [header_directory() / name for name in ("memory.cuh", "platform.cuh")]
-    program = compiler.createProgram(
-        text, "own.cu", [h.read_bytes() for h in headers], [h.name.encode() for h in headers]
-    )
-    compiler.compileProgram(program, (*nvrtc.OPTIONS, "-arch=compute_90"))
+    options, names, texts = nvrtc._program_sources(kernel, 90)
+    headers = [name.encode() for name in names[1:]]
+    program = compiler.createProgram(texts[0].decode(), names[0], list(texts[1:]), headers)
+    compiler.compileProgram(program, [item.replace("sm_", "compute_") for item in options])
     return compiler.getPTX(program).decode()
+
+
+SHARED_ARRAY = re.compile(r"\.shared \.align (\d+) \.b8 (\w+)\[")
+SHARED_ACCESS = re.compile(r"\b(?:ld|st)(?:\.volatile)?\.shared(?:\.v(\d))?\.[a-z](\d+)")
+
+
+def test_shared_arrays_are_aligned_for_every_access(compiler):
+    """A kernel's arrays, each for the widest access of the kernel, wherever ptxas places them."""
+    kernels = {kernel.name: kernel for kernel in resources.known()}.values()
+    with_arrays = 0
+    for kernel in kernels:
+        ptx = _ptx_of(compiler, kernel)
+        accesses = SHARED_ACCESS.findall(ptx)
+        widest = max((int(lanes or 1) * int(bits) // 8 for lanes, bits in accesses), default=0)
+        arrays = {name: int(alignment) for alignment, name in SHARED_ARRAY.findall(ptx)}
+        assert all(alignment >= widest for alignment in arrays.values()), (kernel, widest, arrays)
+        with_arrays += bool(arrays)
+    assert with_arrays > 20
 
 
 def test_an_error_names_file_line_and_macros(compiler):

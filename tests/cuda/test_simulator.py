@@ -211,6 +211,38 @@ def test_races(simulated, name, later, does, earlier, did, order):
     assert re.match(message, str(error.value))
 
 
+PACKS_OF_BYTES = """
+#include "memory.cuh"
+struct Nothing { int64_t unused; };
+BLOCK_KERNEL(own, Nothing) {
+    SHARED(uint8_t, chunk, 16 * THREADS);
+    store_shared(reinterpret_cast<Pack<uint8_t, 16>*>(chunk) + threadIdx.x, Pack<uint8_t, 16>{});
+}
+"""
+
+
+@pytest.mark.parametrize("alignment", [16, 8, 1])
+def test_shared_arrays_are_no_better_aligned_than_on_a_gpu(
+    simulated, tmp_path, monkeypatch, alignment
+):
+    folder = shutil.copytree(kernel_directory(), tmp_path / "kernels")
+    header = folder / "include" / "platform.cuh"
+    text = header.read_text("utf-8")
+    changed = text.replace("SHARED_ALIGNMENT = 16;", f"SHARED_ALIGNMENT = {alignment};")
+    assert (changed == text) == (alignment == 16)
+    header.write_text(changed, "utf-8")
+    monkeypatch.setattr(simulator, "kernel_directory", lambda: folder)
+    monkeypatch.setattr(simulator, "header_directory", lambda: folder / "include")
+    (tmp_path / "own.cu").write_text(PACKS_OF_BYTES, "utf-8")
+    launch = simulated.launcher(Kernel(str(tmp_path / "own.cu"), "own"))
+    if alignment == 16:
+        launch(1, bytearray(8))
+        return
+    expected = r"^own: .*: store to shared memory of 16 bytes at 0x\w+, which is no multiple of 16$"
+    with pytest.raises(KernelError, match=expected):
+        launch(1, bytearray(8))
+
+
 def test_a_fault_of_the_processor(simulated):
     y = Array(simulated, np.zeros(1, np.int32))
     divide = simulated.launcher(faulty("divide"))

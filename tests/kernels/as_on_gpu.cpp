@@ -11,7 +11,7 @@
 #define __global__ __attribute__((visibility("hidden")))
 #define __launch_bounds__(...)
 #define __grid_constant__
-#define __shared__ alignas(128) static
+#define __shared__ static
 #define __syncthreads() simulator::barrier()
 
 inline uint32_t __umulhi(uint32_t a, uint32_t b) { return static_cast<uint64_t>(a) * b >> 32; }

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from fake_cupy import Recorder, Stream, fake_cupy
 from right_kernels import THREADS, check, every_case, floats, right, run, words
-from simulated import GPUS
+from simulated import GPUS, hybrid, needs_compiler
 from simulated import opened as opened_on
 
+import tensorlayout as tl
 from tensorlayout.cuda.engine import cupy as cupy_engine
 from tensorlayout.cuda.engine import nvrtc
 from tensorlayout.cuda.engine.cupy import open_driver
@@ -299,6 +300,35 @@ def test_gpu_copies(gpu, n):
     gpu.copy_device_to_device(y.pointer, x.pointer, n)
     gpu.copy_to_host(back, y.pointer)
     np.testing.assert_array_equal(back, values)
+
+
+def passed_on(*numbers):
+    """A tensor that goes from device to device."""
+    x = tl.ones((1000,), device=f"cuda:{numbers[0]}")
+    for number in numbers[1:]:
+        x = x.to_device(f"cuda:{number}")
+    assert (np.asarray(x.to_device("cpu")) == 1).all()
+
+
+@needs_compiler
+def test_copies_between_devices_do_not_go_through_the_host():
+    with hybrid(3) as machine:
+        passed_on(0, 1, 0, 2)
+        assert machine.between == [(0, 1, True), (1, 0, True), (0, 2, True)]
+        assert machine.peers == {(0, 1), (1, 0), (0, 2), (2, 0)}
+
+
+@needs_compiler
+def test_devices_that_cannot_copy_directly_or_are_peers_already():
+    with hybrid(3) as machine:
+        machine.strangers = {(0, 1)}
+        machine.peers = {(1, 2)}  # by another library
+        passed_on(0, 1, 2)
+        assert machine.between == [(0, 1, False), (1, 2, True)]
+    with hybrid(3) as machine:
+        machine.peers_at_most = 1
+        passed_on(0, 1, 2, 0)
+        assert machine.between == [(0, 1, True), (1, 2, False), (2, 0, False)]
 
 
 @pytest.mark.parametrize("n", [1000, 3 << 20])

@@ -210,6 +210,9 @@ class FakeRuntime:
                 return SimpleNamespace(type=self.memoryTypeDevice, device=memory.device_id)
         return SimpleNamespace(type=int(ptr in self.recorder.pinned), device=-2)
 
+    def deviceCanAccessPeer(self, device, peerDevice):
+        return 0
+
     def streamIsCapturing(self, stream):
         assert stream not in (0, 1), "CUDA refuses, while another stream captures"
         self.recorder.asked += 1

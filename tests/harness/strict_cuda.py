@@ -39,7 +39,10 @@ ERRORS = {
     400: "invalid resource handle",
     500: "named symbol not found",
     600: "device not ready",
+    217: "peer access is not supported between these two devices",
     700: "an illegal memory access was encountered",
+    704: "peer access is already enabled",
+    711: "peer mapping resources exhausted",
     716: "misaligned address",
     900: "operation not permitted when stream is capturing",
     901: "operation failed due to a previous error during capture",
@@ -148,6 +151,10 @@ class Machine:
         self.device_count, self.memory, self.capability = device_count, memory, capability
         self.simulator = simulator.open_driver()
         self.adopted = []  # (address, bytes, device)
+        self.peers = set()  # (device, peer): who may access whose memory
+        self.strangers = set()  # pairs of devices that cannot
+        self.peers_at_most = 8  # of a device
+        self.between = []  # copies between devices: (from, to, whether not through the host)
         self.lock = threading.RLock()
         self.local = threading.local()
         self.handles = itertools.count(FIRST_HANDLE, 64)
@@ -498,6 +505,21 @@ class Machine:
 
     # ---- Copies
 
+    def can_access_peer(self, device, peer):
+        if not (0 <= device < self.device_count and 0 <= peer < self.device_count):
+            raise Refused(101)
+        return device != peer and not {(device, peer), (peer, device)} & self.strangers
+
+    def enable_peer_access(self, peer):
+        device = self.device
+        if not self.can_access_peer(device, peer):
+            raise Refused(217)
+        if (device, peer) in self.peers:
+            raise Refused(704)
+        if sum(first == device for first, _ in self.peers) == self.peers_at_most:
+            raise Refused(711)
+        self.peers.add((device, peer))
+
     def copy(self, to, source, size, kind, stream):
         """As cudaMemcpyAsync; kind: 1 to a device, 2 from one, 3 on devices, 4 by the addresses."""
         from_host, to_host = (self.device_at(item) is None for item in (source, to))
@@ -508,6 +530,9 @@ class Machine:
         for address, on_host in ((to, to_host), (source, from_host)):
             if not on_host and self.device_at(address, size) is None:
                 raise Refused(1)
+        ends = self.device_at(source), self.device_at(to)
+        if None not in ends and ends[0] != ends[1]:
+            self.between.append((*ends, {ends, ends[::-1]} <= self.peers))
         host = source if from_host else to if to_host else None
         pageable = host is not None and self.pinned.at(host, size) is None
         if pageable and stream.capture:

@@ -127,6 +127,14 @@ class Runtime:
         self.machine.set_device(device)
 
     @c_call
+    def deviceCanAccessPeer(self, device: INT, peerDevice: INT):
+        return int(self.machine.can_access_peer(device, peerDevice))
+
+    @c_call
+    def deviceEnablePeerAccess(self, peerDevice: INT):
+        self.machine.enable_peer_access(peerDevice)
+
+    @c_call
     def deviceSynchronize(self):
         self.machine.synchronize_device()
 

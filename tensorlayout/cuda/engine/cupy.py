@@ -69,6 +69,10 @@ _INVALID_CONTEXT = 201
 # CUDA_ERROR_NOT_FOUND: the module has no kernel of this name.
 _NOT_FOUND = 500
 
+# cudaErrorPeerAccessAlreadyEnabled, by another library, and cudaErrorTooManyPeers: a device has a
+# limited number of peers. Copies work in either case.
+_PEERS_REMAIN = (704, 711)
+
 # ---- Memory
 
 
@@ -301,6 +305,7 @@ class CupyDriver(Driver):
         self._refused: list[_CaptureMemory] = []
         _opened.add(self)
         self._stagings: dict[int, PinnedStaging] = {}
+        self._peers: set[tuple[int, int]] = set()  # pairs of devices; without it, the host copies
 
     def device_count(self) -> int:
         if not self._device_count:
@@ -360,6 +365,19 @@ class CupyDriver(Driver):
             self.runtime.eventRecord(event.ptr, first.number)
         with self.using_device(waiting.device):
             self.runtime.streamWaitEvent(waiting.number, event.ptr)
+
+    def enable_peer_access(self, first: int, second: int) -> None:
+        if first == second or (first, second) in self._peers:
+            return
+        for device, peer in ((first, second), (second, first)):
+            if self.runtime.deviceCanAccessPeer(device, peer):
+                with self.using_device(device):
+                    try:
+                        self.runtime.deviceEnablePeerAccess(peer)
+                    except self.runtime.CUDARuntimeError as error:
+                        if error.status not in _PEERS_REMAIN:
+                            raise
+            self._peers.add((device, peer))
 
     def allocate(self, nbytes: int, device: int) -> Buffer:
         """Allocate by CuPy's current allocator, by default its pool; 0 bytes have address 0."""

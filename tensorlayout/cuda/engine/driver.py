@@ -182,6 +182,10 @@ class Driver(Protocol):
         """Make later work on `waiting` wait for all work on `first`; the host does not wait."""
         return  # finished work needs no waiting; without a body, the method would be abstract
 
+    def enable_peer_access(self, first: int, second: int) -> None:
+        """Let two devices copy between their memories directly, if they can; once for each pair."""
+        return
+
     def allocate(self, nbytes: int, device: int) -> Buffer:
         """Allocate memory whose address is a multiple of 256.
 

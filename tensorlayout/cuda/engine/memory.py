@@ -171,6 +171,7 @@ def copy_bytes(destination: Tensor, source: Tensor) -> None:
     if not nbytes:
         return
     gpu, there = driver(), destination.device.number
+    gpu.enable_peer_access(source.device.number, there)
     reading, writing = gpu.current_stream(source.device.number), gpu.current_stream(there)
     gpu.make_stream_wait(reading, writing)
     with gpu.using_device(there):

@@ -255,6 +255,7 @@ DEVICE T* in_room(char* room, int32_t bytes) { return reinterpret_cast<T*>(room 
 COMMON void make_follower(const TiledElementwise& p, int n, const Visit& write, uint32_t box,
                           char* room) {
     const Follower& f = p.followers[n];
+#pragma unroll 1
     for (uint32_t r = threadIdx.x; r < write.count; r += THREADS) {
         const int32_t(*const strides[1])[3] = {&f.stride};
         uint32_t begin[1];
@@ -262,6 +263,7 @@ COMMON void make_follower(const TiledElementwise& p, int n, const Visit& write, 
         store_shared(in_room<uint32_t>(room, f.rows) + r, begin[0]);
     }
     if (p.write.linear) return;
+#pragma unroll 1
     for (uint32_t i = threadIdx.x; i < p.write.period.divisor(); i += THREADS)
         store_shared(in_room<uint32_t>(room, f.places) + i,
                      further_along(p.boxes, p.write, i, f.stride));
@@ -295,10 +297,25 @@ DEVICE void prepare(const TiledElementwise& p, int n, int64_t base, const Visit&
     else stage<Tables, T, WHOLE>(p, n, base, box, room);
 }
 
+template <class T, class...> struct FirstOf { using type = T; };
+
 template <bool Tables, int... N, class... T>
 DEVICE void prepare_all(const TiledElementwise& p, const int64_t (&base)[OPERANDS + 1],
                         const Visit& write, uint32_t box, char* room, Numbers<N...>, Types<T...>) {
-    (prepare<Tables, T>(p, N, base[N + 1], write, box, room), ...);
+    using First = typename FirstOf<T...>::type;
+    if constexpr ((is_same<T, First> && ...)) {
+        // One copy of the code for operands of one type, which halves the time to compile it.
+#pragma unroll 1
+        for (int n = 0; n < OPERANDS; ++n) {
+            int64_t begin = 0;
+#pragma unroll
+            for (int k = 0; k < OPERANDS; ++k)
+                if (k == n) begin = base[k + 1];
+            prepare<Tables, First>(p, n, begin, write, box, room);
+        }
+    } else {
+        (prepare<Tables, T>(p, N, base[N + 1], write, box, room), ...);
+    }
 }
 
 // The position of a pack of the result: its row, its first element along the run, and the period of
@@ -323,17 +340,24 @@ DEVICE int32_t place_of(const TiledElementwise& p, int n, const Along& at, int j
     return static_cast<int32_t>(row + at.period * f.step + load_shared_if(at.inside, places + j));
 }
 
-// Reads a pack of an operand that has no tile; returns zeros for other operands. All threads of a
-// warp call it together.
+// Reads a pack of an operand, from its tile or from memory. All threads of a warp call it together.
 template <class T, int Length>
-COMMON Pack<T, Length> fetch_beside(const TiledElementwise& p, int n, int64_t base, const Along& at,
+COMMON Pack<T, Length> fetch_in_box(const TiledElementwise& p, int n, int64_t base, const Along& at,
                                     char* room) {
     Pack<T, Length> pack{};
-    if (p.tile[n] >= 0) return pack;
     const T* from = static_cast<const T*>(p.memories.from[n]);
     T one;
     if (from) {
-        from += base + place_of(p, n, at, 0, room);
+        const int32_t place = place_of(p, n, at, 0, room);
+        if (p.tile[n] >= 0) {
+            const T* const tile = in_room<const T>(room, p.tile[n]);
+            pack.at[0] = load_shared_if(at.inside, tile + place);
+#pragma unroll
+            for (int j = 1; j < Length; ++j)
+                pack.at[j] = load_shared_if(at.inside, tile + place_of(p, n, at, j, room));
+            return pack;
+        }
+        from += base + place;
         if (Length > 1 && p.memories.step[n])
             return load_if(at.inside, reinterpret_cast<const Pack<T, Length>*>(from));
         one = load_if(at.inside, from);
@@ -343,17 +367,6 @@ COMMON Pack<T, Length> fetch_beside(const TiledElementwise& p, int n, int64_t ba
 #pragma unroll
     for (T& each : pack.at) each = one;
     return pack;
-}
-
-// Reads a pack of an operand from its tile. The packs of operands without a tile stay unchanged.
-template <class T, int Length>
-COMMON void take_staged(const TiledElementwise& p, int n, const Along& at, char* room,
-                        Pack<T, Length>& pack) {
-    if (p.tile[n] < 0) return;
-    const T* const tile = in_room<const T>(room, p.tile[n]);
-#pragma unroll
-    for (int j = 0; j < Length; ++j)
-        pack.at[j] = load_shared_if(at.inside, tile + place_of(p, n, at, j, room));
 }
 
 template <int Length, int... N, class... T>
@@ -378,17 +391,14 @@ COMMON void tiles(const TiledElementwise& p, char* room, Numbers<N...> each, Typ
             const uint32_t thread = begin + k * THREADS;
             spots[k] = locate(p.write, write, thread);
             const Along at = along_of<Length>(p.write, spots[k]);
-            ((o.template of<N, T>() = fetch_beside<T, Length>(p, N, base[N + 1], at, room)), ...);
+            ((o.template of<N, T>() = fetch_in_box<T, Length>(p, N, base[N + 1], at, room)), ...);
         }
 #pragma unroll
         for (int k = 0; k < PACKS<Length>; ++k) {
-            Operands<Length>& o = operands[k];
-            const Along at = along_of<Length>(p.write, spots[k]);
-            (take_staged(p, N, at, room, o.template of<N, T>()), ...);
             Word result;
 #pragma unroll
-            for (int j = 0; j < Length; ++j) result.at[j] = o.result(p.memories, j);
-            store_if(at.inside, at_bytes<Word>(to, spots[k].memory), result);
+            for (int j = 0; j < Length; ++j) result.at[j] = operands[k].result(p.memories, j);
+            store_if(spots[k].inside, at_bytes<Word>(to, spots[k].memory), result);
         }
     }
 }

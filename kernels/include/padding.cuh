@@ -43,17 +43,20 @@ DEVICE bool write_padding(const Padding& p, void* to) {
     if (blockIdx.x < p.first_block) return false;
     int region = 0;
     uint32_t begin = p.first_block;
+#pragma unroll 1
     while (blockIdx.x >= p.end_block[region]) begin = p.end_block[region++];
     const Divisor<int32_t> run = p.run[region];
     const int64_t first = static_cast<int64_t>(blockIdx.x - begin) * (PADDING_PER_THREAD * THREADS);
     const int64_t first_row = first / run.divisor;
     const uint32_t along = static_cast<uint32_t>(first - first_row * run.divisor);
+#pragma unroll 1
     for (int k = 0; k < PADDING_PER_THREAD; ++k) {
         const uint32_t ahead = k * THREADS + threadIdx.x;
         if (first + ahead >= p.count[region]) break;
         const uint32_t rows = run.divide(along + ahead);
         int64_t at = p.start[region] + (along + ahead - rows * run.divisor);
         uint32_t row = static_cast<uint32_t>(first_row) + rows;
+#pragma unroll 1
         for (int d = p.depth[region] - 1; d >= 0; --d) {
             const uint32_t slower = d ? p.size[d].divide(row) : 0;
             at += static_cast<int64_t>(row - slower * p.size[d].divisor) * p.stride[d];

@@ -272,6 +272,18 @@ def test_sources_follow_includes(tmp_path):
     assert result["far.cuh"] == b""
 
 
+def test_a_header_of_two_kernels_is_read_once_until_it_changes(tmp_path):
+    for name in "ab":
+        (tmp_path / f"{name}.cu").write_text('#include "header.cuh"\n')
+    header = tmp_path / "header.cuh"
+    header.write_text("// first")
+    first = disk_cache.read_with_includes(tmp_path / "a.cu", tmp_path)["header.cuh"]
+    assert disk_cache.read_with_includes(tmp_path / "b.cu", tmp_path)["header.cuh"] is first
+    header.write_text("// second")
+    changed = disk_cache.read_with_includes(tmp_path / "a.cu", tmp_path)["header.cuh"]
+    assert (first, changed) == (b"// first", b"// second")
+
+
 @needs_compiler
 def test_a_change_of_a_header_compiles_anew(tmp_path, monkeypatch, place):
     file = tmp_path / "file.cu"

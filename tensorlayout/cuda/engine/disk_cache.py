@@ -52,16 +52,27 @@ def read_with_includes(path: Path, folder: Path) -> dict[str, bytes]:
     texts: dict[str, bytes] = {}
 
     def read_file_and_includes(name: str, file: str) -> None:
-        with open(file, "rb") as opened:
-            texts[name] = text = opened.read()
-        for header in map(bytes.decode, _INCLUDE.findall(text)):
-            places = [os.path.join(base, header) for base in (os.path.dirname(file), str(folder))]
-            place = next(filter(os.path.isfile, places), None)
-            if place is not None and header not in texts:
-                read_file_and_includes(header, place)
+        status = os.stat(file)
+        texts[name], headers = _read_text_and_includes(file, status.st_mtime_ns, status.st_size)
+        for header in headers:
+            if header not in texts:
+                places = (os.path.join(base, header) for base in (os.path.dirname(file), folder))
+                place = next(filter(os.path.isfile, places), None)
+                if place is not None:
+                    read_file_and_includes(header, place)
 
     read_file_and_includes(path.name, str(path))
     return texts
+
+
+# Kernels share most headers, so reading them again would be half the time of a first call whose
+# kernel is on disk.
+@functools.lru_cache
+def _read_text_and_includes(file: str, mtime_ns: int, size: int) -> tuple[bytes, list[str]]:
+    """Return the text of a file with this time and size, and the names in its includes."""
+    with open(file, "rb") as opened:
+        text = opened.read()
+    return text, [header.decode() for header in _INCLUDE.findall(text)]
 
 
 def cache_key(*parts: str | bytes) -> str:

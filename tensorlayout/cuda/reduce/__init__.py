@@ -35,7 +35,6 @@ from tensorlayout.cuda.reduce.box import (
     lane_doublings_in_warp,
     merge_reduction_axes,
 )
-from tensorlayout.cuda.sort import compile_last_dim_sort
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Axis, Layout, max_offset_of_axes, narrowest_index_type
 from tensorlayout.plan import (
@@ -48,6 +47,7 @@ from tensorlayout.plan import (
     compile_plan,
     compile_traced_tensor_copy,
 )
+from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.tensor import TensorSpec
 
 FILE = "reduce/reduce.cu"
@@ -323,7 +323,7 @@ def _compile_quantiles(plan: ReducePlan) -> Write:
     copy_lines, lines = _compile_line_copy(
         plan.operation.name, source, tuple(d - 1 for d in plan.dims)
     )
-    sort = compile_last_dim_sort(lines)
+    sort = import_lazily("tensorlayout.cuda.sort").compile_last_dim_sort(lines)
     launches = plan_quantiles(lines, spec.dtype, *plan.static)
     read = make_writer(spec.device.number, lambda _: launches)
     return lambda out, x: read(out, sort(copy_lines(x)))

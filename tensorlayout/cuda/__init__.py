@@ -14,6 +14,7 @@ import functools
 from typing import Any
 
 from tensorlayout.cuda.engine import (
+    LaunchWriter,
     current_stream,
     device_of_address,
     export_info,
@@ -30,7 +31,7 @@ from tensorlayout.cuda.engine import (
 )
 from tensorlayout.cuda.engine.faults import set_strict_indexing, strict_indexing
 from tensorlayout.cuda.engine.warm_up import warmup
-from tensorlayout.plan import ANY_LAYOUT, Plan, Run
+from tensorlayout.plan import ANY_LAYOUT, Plan, Run, allocate_then_write
 from tensorlayout.support.lazy_imports import import_lazily
 
 __all__ = [
@@ -113,8 +114,13 @@ def compile_plan(plan: Plan) -> Any:
 
 
 def compile_allocating(plan: Plan) -> Run | None:
-    """Return None: no CUDA executor allocates its own result; `plan.run` allocates it."""
-    return None
+    """Compile a plan of a new tensor to a function that allocates it; None for destinations."""
+    if plan.destinations:
+        return None
+    write = compile_plan(plan)
+    if isinstance(write, LaunchWriter):
+        return tensor_allocator(plan.result, write.launch)
+    return allocate_then_write(tensor_allocator(plan.result), write)
 
 
 def accepts_layouts(plan: Plan, has_sub_byte_layouts: bool) -> bool:

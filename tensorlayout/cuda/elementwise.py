@@ -8,9 +8,8 @@ move over bytes requested; memories with wide elements weigh more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
@@ -23,6 +22,7 @@ from tensorlayout.cuda.engine import (
     WRITE,
     Launch,
     Launches,
+    NumberPacker,
     SharedTile,
     TileProblem,
     access_cost,
@@ -35,7 +35,6 @@ from tensorlayout.cuda.engine import (
     fits_bounded_walk,
     kernel_with_macros,
     make_numbers_packer,
-    make_writer,
     make_writer_with_numbers,
     narrow_access_cost,
     padding_element_bytes,
@@ -60,21 +59,18 @@ def compile_elementwise(plan: ElementwisePlan) -> Write:
     """Compile an operation; operands do not overlap the result, or coincide with it."""
     number, padding = plan.result.device.number, _padding_to_write(plan)
     pack_scalars = make_scalar_packer(plan)
-    plan_launches = partial(plan_elementwise, plan, padding=padding)
-    if pack_scalars is None:
-        return make_writer(number, plan_launches)
     return make_writer_with_numbers(
-        number, lambda alignments: (plan_launches(alignments), pack_scalars)
+        number, lambda alignments: (plan_elementwise(plan, alignments, padding), pack_scalars)
     )
 
 
-def make_scalar_packer(plan: ElementwisePlan) -> Callable[[Sequence[Any]], bytes] | None:
+def make_scalar_packer(plan: ElementwisePlan) -> NumberPacker | None:
     """Return a function that packs the numbers among a call's operands; None without numbers."""
     pairs = zip(plan.operands, plan.inputs, strict=True)
     kinds = [kind if isinstance(operand, type) else None for operand, kind in pairs]
     if not any(kind is not None for kind in kinds):
         return None
-    return make_numbers_packer(plan.operation.name, list(enumerate(kinds, 1)))
+    return make_numbers_packer(plan.operation.name, list(enumerate(kinds)))
 
 
 def plan_elementwise(

@@ -12,7 +12,7 @@ The text depends on the plan alone, so functions that do the same to the same dt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -31,6 +31,7 @@ from tensorlayout.cuda.engine import (
     WIDEST,
     Launch,
     Launches,
+    NumberPacker,
     c_type,
     make_numbers_packer,
     make_writer_with_numbers,
@@ -50,9 +51,6 @@ MOST_TENSORS = (12, 4)
 # Most bytes and elements that a fused reduction reads for a pack of 16 bytes; more would spill
 # registers to memory.
 MOST_BYTES, MOST_ELEMENTS = 64, 16
-
-# A function that packs the numbers among the operands of a call.
-ScalarPacker = Callable[[Sequence[Any]], bytes]
 
 
 class TypedScalar(NamedTuple):
@@ -178,7 +176,7 @@ def _compile_fused_reduction(plan: FusePlan, reduction: ReducePlan) -> Write:
         return write_in_two_steps
     planned = (
         _plan_fused_reduction(plan, reduction, chain, reads),
-        _make_scalar_packer(plan, chain.numbers),
+        make_numbers_packer(plan.operation.name, chain.numbers),
     )
     write_in_one_launch = make_writer_with_numbers(
         plan.result.device.number, lambda alignments: planned
@@ -198,12 +196,6 @@ def _compile_fused_reduction(plan: FusePlan, reduction: ReducePlan) -> Write:
     return launch_fused_reduction
 
 
-def _make_scalar_packer(plan: FusePlan, numbers: Sequence[TypedScalar]) -> ScalarPacker:
-    return make_numbers_packer(
-        plan.operation.name, [(value + 1, dtype) for value, dtype in numbers]
-    )
-
-
 def accepts_tiles(plan: FusePlan) -> bool:
     """Return whether a plan of tiled tensors runs without copies to untiled memory."""
     if plan.reduction is not None:
@@ -221,7 +213,7 @@ def accepts_tiles(plan: FusePlan) -> bool:
 
 def plan_fuse(
     plan: FusePlan, alignments: Sequence[int], padding: bytes | None = None
-) -> tuple[Launches, ScalarPacker]:
+) -> tuple[Launches, NumberPacker]:
     """Plan the launches of a fusion without a reduction; also return the packer of its numbers."""
     many, few = (split_into_chains(plan, max_tensors) for max_tensors in MOST_TENSORS)
     try:
@@ -235,7 +227,7 @@ def _plan_chains(
     fused_chains: Sequence[FusedChain],
     alignments: Sequence[int],
     padding: bytes | None,
-) -> tuple[Launches, ScalarPacker]:
+) -> tuple[Launches, NumberPacker]:
     """Plan a launch for each chain, with values between chains in scratch memory."""
     count = len(plan.operands)
     # Memories of the launches: the result, the operands, then the values between chains.
@@ -269,8 +261,8 @@ def _plan_chains(
         numbers += chain.numbers
         if memories[0]:
             scratch.append(result.layout.nbytes(result.dtype))
-    return Launches(tuple(launches), chain_launches.case, tuple(scratch)), _make_scalar_packer(
-        plan, numbers
+    return Launches(tuple(launches), chain_launches.case, tuple(scratch)), make_numbers_packer(
+        plan.operation.name, numbers
     )
 
 

@@ -104,9 +104,7 @@ def run(driver, name, *operands, shift=0, tuning=()):
         planned = plan_elementwise(plan, alignments, padding_for(plan.result))
     places = [o.pointer if isinstance(o, Operand) else 0 for o in operands]
     content = make_scalar_packer(plan)
-    bind_launches(planned, 0)(
-        [result.pointer, *places], content((None, *operands)) if content else b""
-    )
+    bind_launches(planned, 0)([result.pointer, *places], content(operands) if content else b"")
     result.check_padding()
     return planned, result.array()
 

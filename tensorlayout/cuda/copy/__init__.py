@@ -29,6 +29,7 @@ from tensorlayout.cuda.engine import (
     faults,
     fits_bounded_walk,
     kernel_with_macros,
+    make_bytes_writer,
     make_writer,
     narrow_access_cost,
     padding_element_bytes,
@@ -71,7 +72,7 @@ def compile_copy(plan: CopyPlan) -> Write:
     # elements, so they must not be copied.
     is_same_form = source.dtype == spec.dtype and source.layout is spec.layout and padding is None
     if is_same_form and not spec.layout.spare_bits:
-        return copy_bytes
+        return make_bytes_writer(spec.layout.nbytes(spec.dtype), spec.device.number)
     return compile_move(source, spec, padding, saturate=plan.saturate, owns_all_bytes=True)
 
 

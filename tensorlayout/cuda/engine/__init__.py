@@ -17,8 +17,10 @@ from tensorlayout.cuda.engine.launch import (
     WIDEST,
     Launch,
     Launches,
+    LaunchWriter,
     blocks_for_elements,
     blocks_for_walk,
+    make_bytes_writer,
     make_writer,
     make_writer_with_numbers,
 )
@@ -41,7 +43,12 @@ from tensorlayout.cuda.engine.memory import (
     wrap_external_slots,
     write_bytes,
 )
-from tensorlayout.cuda.engine.scalars import make_numbers_packer, repeat_to_16_bytes, scalar_bytes
+from tensorlayout.cuda.engine.scalars import (
+    NumberPacker,
+    make_numbers_packer,
+    repeat_to_16_bytes,
+    scalar_bytes,
+)
 from tensorlayout.cuda.engine.sectors import access_cost, narrow_access_cost
 from tensorlayout.cuda.engine.shared_tiles import READ, SMALL_BYTES, WRITE, TileProblem
 from tensorlayout.cuda.engine.shared_tiles.choice import choose_tile, choose_tile_of_copy

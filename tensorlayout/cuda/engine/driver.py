@@ -6,7 +6,7 @@ import importlib
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
@@ -52,13 +52,21 @@ class Kernel:
 LEGACY_STREAM, PER_THREAD_STREAM = 1, 2
 
 
-@dataclass(frozen=True, slots=True)
-class Stream:
+class Stream(NamedTuple):
     """A stream of one device, with its number in the array API standard."""
 
     device: int
     number: int  # 1: the legacy default stream; 2: that of the thread; else the address
-    owner: object = field(default=None, compare=False, repr=False)  # keeps the stream alive
+    owner: object = None  # keeps the stream alive
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stream) and self[:2] == other[:2]
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self[:2])
 
 
 @dataclass(slots=True)

@@ -161,8 +161,9 @@ class DeviceFaultRecords:
     def record_of_current_stream(self, gpu: Driver) -> tuple[FaultRecord, Stream]:
         """Return the record for kernels on the current stream, and the stream."""
         stream = gpu.current_stream(self._number)
-        captured = stream.number != LEGACY_STREAM and gpu.is_capturing(self._number)
-        key = None if captured else _stream_key(stream)
+        key: int | None = LEGACY_STREAM
+        if stream.number != LEGACY_STREAM:
+            key = None if gpu.is_capturing(self._number) else _stream_key(stream)
         report = self.by_stream.get(key)
         if report is None:
             report = self.by_stream.setdefault(key, FaultRecord(gpu, self._number, key))
@@ -182,11 +183,11 @@ def fault_records(device: int) -> DeviceFaultRecords:
     )
 
 
-def note_launches(record: FaultRecord, stream: Stream) -> None:
+def note_launches(gpu: Driver, record: FaultRecord, stream: Stream) -> None:
     """Mark a record as used by launches, for the next check; check all records now if strict."""
     # When a graph runs is unknown, so its launches never count as finished: bool() is False.
-    record.unseen = [bool] if record.key is None else [driver().completion_test(stream)]
-    strict = _strict.innermost_value()
+    record.unseen = [bool] if record.key is None else [gpu.completion_test(stream)]
+    strict = _strict.innermost_value() if _strict.open_entries else None
     if strict is None:
         strict = _is_strict_by_environment() if _strict_process is None else _strict_process
     if strict:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import gcd
 from typing import Any, NamedTuple, TypeVar
 
@@ -33,15 +33,23 @@ class DeviceMemory(NamedTuple):
     readonly: bool
 
 
-def tensor_allocator(spec: TensorSpec) -> Callable[[], Tensor]:
-    """Return a function that creates tensors in new, uninitialised memory."""
-    nbytes, number = spec.layout.nbytes(spec.dtype), spec.device.number
+def tensor_allocator(
+    spec: TensorSpec, launch: Callable[[int, Sequence[Any]], None] | None = None
+) -> Callable[..., Tensor]:
+    """Return a function that creates tensors in new memory, uninitialised without `launch`.
+
+    With ``launch(address, operands)``, the function takes operands and returns the result.
+    """
+    nbytes, number, gpu = spec.layout.nbytes(spec.dtype), spec.device.number, driver()
     new, new_place = object.__new__, tuple.__new__  # C functions, faster than the constructors
 
-    def allocate_tensor() -> Tensor:
-        buffer = driver().allocate(nbytes, number)
+    def allocate_tensor(*operands: Any) -> Tensor:
+        buffer = gpu.allocate(nbytes, number)
+        pointer = buffer.pointer
+        if launch is not None:
+            launch(pointer, operands)
         tensor = new(Tensor)
-        tensor.memory = new_place(DeviceMemory, (buffer.pointer, False))
+        tensor.memory = new_place(DeviceMemory, (pointer, False))
         tensor.spec, tensor.home = spec, (buffer, 0)
         return tensor
 
@@ -54,11 +62,12 @@ SECTOR = 32
 # The greatest power of two that divides an address, by its last bits. The lookup takes half the
 # time of the computation (2026-11, 2-core AMD EPYC (Zen 4)).
 _ALIGNMENTS = tuple((bits | SECTOR) & -(bits | SECTOR) for bits in range(SECTOR))
-low_bits, alignment_of = (SECTOR - 1).__and__, _ALIGNMENTS.__getitem__
+UNALIGNED = SECTOR - 1
+low_bits, alignment_of = UNALIGNED.__and__, _ALIGNMENTS.__getitem__
 
 
-class CacheByAlignment(dict[tuple[int, ...], Made]):
-    """Cache of ``make(alignments)``.
+class CacheByAlignment(dict[tuple[int, ...] | int, Made]):
+    """Cache of ``make(alignments)``; a number of addresses stands for as many full alignments.
 
     Addresses are not part of a plan's key, but the best kernel may depend on their alignment.
     """
@@ -66,8 +75,8 @@ class CacheByAlignment(dict[tuple[int, ...], Made]):
     def __init__(self, make: Callable[[tuple[int, ...]], Made]) -> None:
         self._make = make
 
-    def __missing__(self, alignments: tuple[int, ...]) -> Made:
-        result = self[alignments] = self._make(alignments)
+    def __missing__(self, key: tuple[int, ...] | int) -> Made:
+        result = self[key] = self._make((SECTOR,) * key if isinstance(key, int) else key)
         return result
 
 

@@ -68,7 +68,7 @@ from tensorlayout.tensor import Tensor
 from tensorlayout.tracing import explain, no_copies, trace
 
 if TYPE_CHECKING:
-    from tensorlayout import directml, fft, formats, linalg, xla
+    from tensorlayout import cuda, directml, fft, formats, linalg, xla
     from tensorlayout.dtypes import (
         bfloat16,
         float4_e2m1fn,
@@ -111,6 +111,7 @@ __all__ = [
     "coalesce",
     "complex64",
     "complex128",
+    "cuda",
     "default_device",
     "directml",
     "explain",
@@ -200,7 +201,7 @@ def _import_lazy_attribute(name: str) -> _Any:
     """Return an attribute that is imported at first use: lazy dtypes and namespaces."""
     if name in _dtypes.LAZY_DTYPES:
         return getattr(_dtypes, name)
-    if name in ("directml", "fft", "formats", "linalg", "xla"):
+    if name in ("cuda", "directml", "fft", "formats", "linalg", "xla"):
         return _loaded(f"tensorlayout.{name}")
     if name in ("CopyWarning", "Trace"):
         module = "refusals" if name == "CopyWarning" else "traces"

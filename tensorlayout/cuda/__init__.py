@@ -30,6 +30,8 @@ from tensorlayout.cuda.engine import (
     wrap_external_slots,
 )
 from tensorlayout.cuda.engine.faults import set_strict_indexing, strict_indexing
+from tensorlayout.cuda.engine.launch_log import launch_log
+from tensorlayout.cuda.engine.raw_kernel import raw_kernel
 from tensorlayout.cuda.engine.warm_up import warmup
 from tensorlayout.plan import ANY_LAYOUT, Plan, Run, allocate_then_write
 from tensorlayout.support.lazy_imports import import_lazily
@@ -51,6 +53,8 @@ __all__ = [
     "set_strict_indexing",
     "strict_indexing",
     "make_current_stream_wait",
+    "launch_log",
+    "raw_kernel",
     "warmup",
 ]
 

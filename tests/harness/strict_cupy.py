@@ -265,6 +265,18 @@ class Driver:
             ctypes.c_void_p.from_address(kernel_params).value,
         )
 
+    CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 0, 1
+    CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES = 2, 3
+    CU_FUNC_ATTRIBUTE_NUM_REGS, CU_FUNC_ATTRIBUTE_PTX_VERSION = 4, 5
+    CU_FUNC_ATTRIBUTE_BINARY_VERSION = 6
+
+    @c_call
+    def funcGetAttribute(self, attribute: INT, f: ADDRESS):
+        if f not in self.machine.functions:
+            raise Refused(400)
+        # What the compiler decides is unknown here: 32 registers and no memory of its own.
+        return (256, 0, 0, 0, 32, self.machine.capability, self.machine.capability)[attribute]
+
     @c_call
     def moduleLoadData(self, image):
         return read_image(image, self.machine.capability)

@@ -38,7 +38,7 @@ OWN = {
         "set_default_device",
         "set_num_threads",
     ),
-    *("trace", "using_device", "xla"),
+    *("cuda", "trace", "using_device", "xla"),
 }
 DTYPES = {
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -81,7 +81,7 @@ def test_what_the_package_lists_exists():
 def test_dir_holds_the_names_and_nothing_else():
     assert set(tl.__all__) <= set(dir(tl))
     assert {name for name in set(dir(tl)) - set(tl.__all__) if not name.startswith("__")} == set()
-    assert {"bfloat16", "directml", "fft", "formats", "linalg", "xla"} <= set(dir(tl))
+    assert {"bfloat16", "cuda", "directml", "fft", "formats", "linalg", "xla"} <= set(dir(tl))
     assert dir(tl) == sorted(dir(tl))
 
 

@@ -113,7 +113,8 @@ def test_every_replacement_is_run():
 
 
 def test_no_hint_for_what_is_there():
-    assert [name for name in SPELLINGS if name in tl.__all__] == []
+    # Of PyTorch's tensors, `cuda` is a method; here it is a namespace of the package.
+    assert [name for name in SPELLINGS if name in tl.__all__] == ["cuda"]
 
 
 FOREIGN_NAMES = """

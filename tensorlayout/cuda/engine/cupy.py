@@ -68,6 +68,12 @@ THREADS = constant_value("include/platform.cuh", "THREADS")  # of a block
 # CUDA's limit of kernel parameters on every architecture.
 _PARAMETER_BYTES = 4096
 
+# Attributes of a kernel that do not depend on a launch; sizes are in bytes.
+_ATTRIBUTES = (
+    *("num_regs", "shared_size_bytes", "local_size_bytes", "const_size_bytes"),
+    *("max_threads_per_block", "ptx_version", "binary_version"),
+)
+
 # CUDA_ERROR_INVALID_CONTEXT, in CUDADriverError.status.
 _INVALID_CONTEXT = 201
 # CUDA_ERROR_NOT_FOUND: the module has no kernel of this name.
@@ -275,6 +281,20 @@ class CupyLauncher:
         function_and_address = function, int(function.ptr)
         self._functions[device] = function_and_address
         return function_and_address
+
+    def attributes(self) -> dict[str, int]:
+        """Return the kernel's resources on the current device, under CuPy's names."""
+        binding = self._cuda.driver
+        loaded = self._functions.get(self._cuda.runtime.getDevice())
+        _, address = loaded or self.load_function_and_address()
+        return {
+            name: int(
+                binding.funcGetAttribute(
+                    getattr(binding, f"CU_FUNC_ATTRIBUTE_{name.upper()}"), address
+                )
+            )
+            for name in _ATTRIBUTES
+        }
 
 
 # ---- The driver

@@ -225,6 +225,10 @@ class Driver(Protocol):
             cached = self._launchers[kernel] = self._new_launcher(kernel)
         return cached
 
+    def loaded_kernels(self) -> list[Kernel]:
+        """Return the kernels that have a launcher, in the order of their first use."""
+        return list(self._launchers)
+
     def synchronize(self) -> None:
         """Wait for the current stream."""
 

@@ -23,6 +23,8 @@ from tensorlayout.support.context_blocks import Scope, ScopeContext
 from tensorlayout.support.forks import fork_safe_lock
 from tensorlayout.support.interning import memoize
 
+THREADS = constant_value("include/platform.cuh", "THREADS")  # of a block
+
 # ---- Counts
 
 CHECKS = {
@@ -108,6 +110,7 @@ class KernelCounts(Mapping[Kernel, Counts]):
 
     def __init__(self) -> None:
         self._counts: dict[Kernel, Counts] = {}
+        self._arguments: dict[Kernel, tuple[Any, bytes]] = {}
         self.timed: list[tuple[Kernel, Any]] = []
 
     @property
@@ -123,6 +126,19 @@ class KernelCounts(Mapping[Kernel, Counts]):
         counts_of_kernel = (counts for kernel, counts in self.counts.items() if kernel.name == name)
         return sum(counts_of_kernel, start=Counts(name))
 
+    def note_arguments(self, kernel: Kernel, grid: Any, parameters: bytearray) -> None:
+        """Keep the arguments of a launch for `last_launch`."""
+        self._arguments[kernel] = grid, bytes(parameters)
+
+    def last_launch(self, kernel: Kernel) -> tuple[tuple[int, ...], tuple[int], tuple[bytes]]:
+        """Return ``grid, block, args`` of a kernel's last launch, for a `raw_kernel` of it.
+
+        The addresses in `args` are valid as long as the tensors of that call, results included, are
+        alive. A call's scratch memory is freed with the call.
+        """
+        grid, parameters = self._arguments[kernel]
+        return (grid,) if isinstance(grid, int) else grid, (THREADS,), (parameters,)
+
     def add(self, kernel: Kernel, counts: Counts) -> None:
         """Add `counts` to those of a kernel."""
         self._counts[kernel] = self._counts.get(kernel, Counts(kernel.name)) + counts
@@ -131,6 +147,7 @@ class KernelCounts(Mapping[Kernel, Counts]):
         """Add the counts of `other`."""
         for kernel, counts in other._counts.items():
             self.add(kernel, counts)
+        self._arguments.update(other._arguments)
         self.timed += other.timed
 
     def __getitem__(self, kernel: Kernel) -> Counts:
@@ -309,6 +326,7 @@ def _launch_and_log(launcher: Any, grid: Any, parameters: bytearray) -> None:
     plain(launcher, grid, parameters)
     kernel = launcher.kernel
     log.add(kernel, Counts(kernel.name, 1))
+    log.note_arguments(kernel, grid, parameters)
     if span is not None:
         span.record_end()
         log.timed.append((kernel, span))

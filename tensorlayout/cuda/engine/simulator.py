@@ -292,9 +292,9 @@ class SimulatedLauncher:
                     Tally(tally.accesses, tally.lanes, tally.bytes, tally.units, tally.ideal)
                     for tally in _tallies
                 ]
-                mode_of_launch.record.add(
-                    self._kernel, Counts._make((self._kernel.name, 1, *tallies, 0.0))
-                )
+                counts = Counts._make((self._kernel.name, 1, *tallies, 0.0))
+                mode_of_launch.record.add(self._kernel, counts)
+                mode_of_launch.record.note_arguments(self._kernel, blocks, parameters)
 
 
 # ---- The driver

@@ -18,7 +18,7 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.cuda.engine import nvrtc, warm_up
 from tensorlayout.cuda.engine.driver import Kernel
-from tensorlayout.cuda.engine.kernel_shapes import c_type, kernels_in_file
+from tensorlayout.cuda.engine.kernel_shapes import c_type, kernel_label, kernels_in_file
 from tensorlayout.cuda.engine.warm_up import show_progress
 from tensorlayout.cuda.fuse import plan_fuse
 from tensorlayout.devices import Device
@@ -98,7 +98,9 @@ def compiled(kernel: Kernel, architecture: int) -> Compiled:
     """Compile a kernel with NVRTC and return its resources."""
     cubin, log = nvrtc.compile_cubin(kernel, architecture)
     lines = (line for line in log.splitlines() if not line.startswith("ptxas "))
-    return Compiled(cubin, _resources_in(log), "\n".join(lines).strip("\n\0 "))
+    label = f"_{kernel_label(kernel)}"
+    resources = {name.removesuffix(label): item for name, item in _resources_in(log).items()}
+    return Compiled(cubin, resources, "\n".join(lines).strip("\n\0 "))
 
 
 def _resources_in(log: str) -> dict[str, Resources]:

@@ -39,10 +39,20 @@ constexpr int THREADS = 256;
 // (tensorlayout/cuda/engine/kernel_shapes.py).
 #define SHAPES(...)
 
+// NVRTC's programs define LABEL: operation, dtypes and shape, which follow the kernel's name in
+// profilers. All kernels of a program have the same one.
+#ifdef LABEL
+#define JOINED(name, label) name##_##label
+#define LABELLED(name, label) JOINED(name, label)
+#else
+#define LABELLED(name, label) name
+#endif
+
 // KERNEL(name, Params) { … p … }: a kernel of independent threads with one parameter, `p`.
 // Params may contain commas, as in Params<2, int32_t>.
-#define KERNEL(name, ...) \
-    extern "C" __global__ void LAUNCH_BOUNDS name(const __grid_constant__ __VA_ARGS__ p)
+#define KERNEL(name, ...)                   \
+    extern "C" __global__ void LAUNCH_BOUNDS \
+    LABELLED(name, LABEL)(const __grid_constant__ __VA_ARGS__ p)
 
 // The same for a kernel whose threads synchronise at barriers.
 #define BLOCK_KERNEL(name, ...) KERNEL(name, __VA_ARGS__)

@@ -31,6 +31,7 @@ from tensorlayout.cuda.engine import (
 )
 from tensorlayout.cuda.engine.faults import set_strict_indexing, strict_indexing
 from tensorlayout.cuda.engine.launch_log import launch_log
+from tensorlayout.cuda.engine.profiling import in_nvtx_range
 from tensorlayout.cuda.engine.raw_kernel import raw_kernel
 from tensorlayout.cuda.engine.warm_up import warmup
 from tensorlayout.plan import ANY_LAYOUT, Plan, Run, allocate_then_write
@@ -114,6 +115,8 @@ def compile_plan(plan: Plan) -> Any:
         executor = make_writer(plan.result.device.number, functools.partial(function, plan))
     else:
         executor = function(plan)
+    if plan.result_kind != "view":
+        executor = in_nvtx_range(plan, executor)
     return keep_capture_memory(executor) if plan.destinations else executor
 
 

@@ -20,6 +20,7 @@ from tensorlayout.cuda import warmup
 from tensorlayout.cuda.engine import nvrtc, simulator, warm_up
 from tensorlayout.cuda.engine.disk_cache import read_entry
 from tensorlayout.cuda.engine.driver import Counters, Kernel
+from tensorlayout.cuda.engine.kernel_shapes import kernel_label
 from tensorlayout.cuda.engine.launch_log import launch_log
 from tensorlayout.cuda.engine.warm_up import common_kernels, kernels_of_any_dtype
 from tensorlayout.support.kernel_sources import kernel_directory
@@ -140,11 +141,59 @@ def test_shared_arrays_are_aligned_for_every_access(compiler):
 def test_an_error_names_file_line_and_macros(compiler):
     kernel = Kernel(str(KERNELS / "broken.cu"), "broken", shape=(("RANK", "2"),))
     expected = (
-        r"^cuda: NVRTC could not compile broken.cu with -arch=sm_80 -DRANK=2:\n"
+        r"^cuda: NVRTC could not compile broken.cu with -arch=sm_80 -DRANK=2 -DLABEL=2:\n"
         r'broken.cu\(7\): error: class "Params" has no member "from"'
     )
     with pytest.raises(RuntimeError, match=expected):
         resources.compiled(kernel, 80)
+
+
+@pytest.mark.parametrize(
+    ("file", "types", "operation", "shape", "label"),
+    [
+        ("copy/copy.cu", {}, "", {"RANK": "3", "INDEX": "int32_t"}, "3_int32_t"),
+        ("reduce/reduce.cu", {"ELEMENT": "half", "LONGEST": "8"}, "sum", {}, "sum_float16"),
+        (
+            "elementwise.cu",
+            {"FIRST": "complex<float>", "COMPUTE": "complex<float>", "RESULT": "float"},
+            *("abs", {"PACK": "2"}, "abs_complex64_float32_2"),
+        ),
+        (
+            "elementwise.cu",
+            {"FIRST": "uint8_t", "RESULT": "saturated<float8_e4m3fn>", "WIDEST": "1"},
+            *("positive", {}, "positive_uint8_float8_e4m3fn"),
+        ),
+        (
+            "fuse.cu",
+            {
+                "ELEMENTS": "float, bool8",
+                "CHAIN": "call<functions::exp, float>(v0); functions::add",
+            },
+            *("", {}, "exp_add_float32_bool"),
+        ),
+    ],
+)
+def test_labels(file, types, operation, shape, label):
+    kernel = Kernel(file, "any", tuple(types.items()), tuple(shape.items()), operation)
+    assert kernel_label(kernel) == label
+
+
+def test_profilers_see_operation_dtypes_and_shape(compiler):
+    kernel = next(kernel for kernel in common_kernels("float32") if kernel.operation == "add")
+    cubin, _ = nvrtc.compile_cubin(kernel, 90)
+    assert b"\0.text.elementwise_flat_add_float32_4\0" in cubin
+    cubin, _ = nvrtc.compile_cubin(right(), 90)
+    assert b"\0.text.increment\0" in cubin
+
+
+def test_line_numbers(compiler, cache, small, monkeypatch):
+    """They are an entry of their own in the cache."""
+    plain = nvrtc.cubin_file(small, 90, Counters())
+    monkeypatch.setenv(nvrtc.LINE_INFO, "1")
+    with_lines = nvrtc.cubin_file(small, 90, Counters())
+    assert [b".debug_line" in read_entry(path) for path in (plain, with_lines)] == [False, True]
+    monkeypatch.setenv(nvrtc.LINE_INFO, "0")
+    assert nvrtc.cubin_file(small, 90, Counters()) == plain
 
 
 def test_a_warning_is_told(compiler, tmp_path):

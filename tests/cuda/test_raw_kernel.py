@@ -78,6 +78,7 @@ def test_names(copied):
     assert tl.cuda.raw_kernel(kernel.symbol).kernel == kernel
     assert x + x is not None
     added = tl.cuda.raw_kernel("elementwise_flat add").kernel
+    assert tl.cuda.raw_kernel("elementwise_flat_add_float32_4").kernel == added
     assert dict(added.types)["FIRST"] == "float"
     assert tl.cuda.raw_kernel("matmul_uint64_t").kernel.file == "matmul.cu"  # not loaded before
     assert x * x is not None

@@ -25,6 +25,7 @@ import numpy as np
 from fake_cupy import PinnedMemory, UnownedMemory, cupy_of, ndarray
 from strict_cuda import ERRORS, Event, Refused
 
+from tensorlayout.cuda.engine.kernel_shapes import kernel_label
 from tensorlayout.cuda.engine.simulator import KernelError
 
 # ---- Calls, as Cython takes them
@@ -292,6 +293,10 @@ class Loaded:
     threads = 256
 
     def __init__(self, machine, module, name):
+        label = kernel_label(KERNELS[module])
+        if not name.endswith(f"_{label}" if label else ""):
+            raise Refused(500)
+        name = name.removesuffix(f"_{label}")
         self.device, self.kernel = machine.device, replace(KERNELS[module], name=name)
         try:
             self.launcher = machine.simulator.launcher(self.kernel)
@@ -385,7 +390,8 @@ def strict_nvrtc():
         result = programs[prog]
         assert all(type(option) is str for option in options)
         arch = [int(option[9:]) for option in options if option.startswith("-arch=sm_")]
-        macros = [option[2:] for option in options if option.startswith("-D")]
+        # The label is made of the others; `Loaded` checks it.
+        macros = [option[2:] for option in options if re.match("-D(?!LABEL=)", option)]
         if arch:
             result.cubin = image(_key(result.name, macros).encode(), arch[0])
 

@@ -46,6 +46,7 @@ from tensorlayout.cuda.engine.driver import (
     missing_requirement_message,
     out_of_memory_error,
 )
+from tensorlayout.cuda.engine.kernel_shapes import compiled_name
 from tensorlayout.cuda.engine.structs import constant_value
 from tensorlayout.plan import CaptureError
 from tensorlayout.support.forks import call_in_forked_children, fork_safe_lock
@@ -272,7 +273,7 @@ class CupyLauncher:
             module = cuda.function.Module()
             module.load(nvrtc.read_cubin(kernel, architecture, self._counters))
             try:
-                function = module.get_function(kernel.name)
+                function = module.get_function(compiled_name(kernel))
             except cuda.driver.CUDADriverError as error:
                 if error.status != _NOT_FOUND:
                     raise

@@ -40,6 +40,8 @@ _KERNEL = re.compile(
 _SHAPES = re.compile(r"SHAPES\(([^)]*)\)")
 
 
+_MOST_LABELLED = 6  # functions of a fused chain that a label names
+
 # A kernel: the macro that defines it, the type of its parameters, its text, and its shapes.
 _Declared = tuple[str, str, str, list[str]]
 
@@ -98,6 +100,44 @@ def make_parameter_struct(kernel: Kernel, /, **members: Any) -> Any:
 def index_type_of_kernel(kernel: Kernel) -> str:
     """Return the index type of a kernel; "int32_t" if it has no macro for it."""
     return dict(kernel.shape).get("INDEX", "int32_t")
+
+
+def compiled_name(kernel: Kernel) -> str:
+    """Return a kernel's name in machine code, which profilers show: it ends with `kernel_label`.
+
+    >>> compiled_name(kernel_with_macros("join.cu", "join_parts", WIDTH=4, INDEX="int32_t", RANK=2))
+    'join_parts_2_int32_t_4'
+    """
+    return "_".join(filter(None, [kernel.name, kernel_label(kernel)]))
+
+
+def kernel_label(kernel: Kernel) -> str:
+    """Return operations, dtypes and shape of a kernel as a part of an identifier.
+
+    It depends on the macros alone, so that kernels of one file with equal macros, which are
+    compiled together, have the same label.
+
+    >>> types = ("FIRST", "float"), ("COMPUTE", "float"), ("RESULT", "bool8"), ("WIDEST", "4")
+    >>> kernel_label(Kernel("elementwise.cu", "elementwise_flat", types, (("PACK", "4"),), "less"))
+    'less_float32_bool_4'
+    """
+    macros = dict(kernel.types)
+    functors = re.findall(r"functions::(\w+)", macros.get("CHAIN", ""))[:_MOST_LABELLED]
+    words = [word.strip() for value in macros.values() for word in value.split(",")]
+    dtypes = dict.fromkeys(_dtype_of_c_type(word) for word in words)
+    values = (value for _, value in kernel.shape)
+    return re.sub(
+        r"\W", "_", "_".join(filter(None, [kernel.operation, *functors, *dtypes, *values]))
+    )
+
+
+def _dtype_of_c_type(name: str) -> str:
+    """Return the name of the dtype of a C++ type; "" for other texts."""
+    saturated = re.fullmatch(r"saturated<(.*)>", name)
+    plain = saturated[1] if saturated else name
+    known = {c_type: dtype for dtype, c_type in _TYPES.items()}
+    match = re.fullmatch(r"(u?int\d+)_t|(float\d+_\w+)", plain)
+    return known.get(plain, match[1] or match[2] if match else "")
 
 
 def simulator_source(file: str, types: Types, index: str) -> str:

@@ -5,16 +5,21 @@ CuPy's own `compile` is not used: it appends ``-ftz=true``, which would flush de
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 from tensorlayout.cuda.engine import disk_cache
 from tensorlayout.cuda.engine.driver import Counters, Kernel, import_cupy_module
+from tensorlayout.cuda.engine.kernel_shapes import kernel_label
 from tensorlayout.support.kernel_sources import header_directory, kernel_directory
 
 # IEEE 754 arithmetic as on the CPU: no fused multiply-add, no flushed denormals, and correctly
 # rounded division and square roots.
 OPTIONS = ("--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")
+
+# Variable that adds line numbers of the sources, for profilers. The code stays the same.
+LINE_INFO = "TENSORLAYOUT_LINEINFO"
 
 # Adds information to the log, and changes no byte of the code (a test compares).
 _VERBOSE = "--ptxas-options=-v"
@@ -51,7 +56,8 @@ def newest_runnable_architecture(capability: int) -> int:
 def cubin_file(kernel: Kernel, architecture: int, counters: Counters) -> Path:
     """Return the compiled file of a kernel with its macros, from the cache or from the compiler.
 
-    Kernels of one source file with the same macros share it; `kernel.name` does not matter.
+    Kernels of one source file with the same macros share it; `kernel.name` does not matter. Its
+    kernels have the names of `compiled_name`.
     """
     options, names, texts = program = _program_sources(kernel, architecture)
     key = disk_cache.cache_key(nvrtc_version(), *options, *names, *texts)
@@ -81,8 +87,11 @@ def _program_sources(kernel: Kernel, architecture: int) -> tuple[tuple[Any, ...]
     macros = (*kernel.types, *kernel.shape)
     if kernel.operation:
         macros += (("OPERATION", kernel.operation),)
+    if label := kernel_label(kernel):
+        macros += (("LABEL", label),)
     defined = (f"-D{name}={value}" for name, value in macros)
-    options = (*OPTIONS, f"-arch=sm_{architecture}", *defined)
+    lines = () if os.environ.get(LINE_INFO, "0") in ("", "0") else ("-lineinfo",)
+    options = (*OPTIONS, f"-arch=sm_{architecture}", *lines, *defined)
     return options, tuple(sources), tuple(sources.values())
 
 

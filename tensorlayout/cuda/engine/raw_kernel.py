@@ -14,7 +14,7 @@ from typing import Any
 
 from tensorlayout.cuda.engine import warm_up
 from tensorlayout.cuda.engine.driver import Kernel, driver
-from tensorlayout.cuda.engine.kernel_shapes import parameter_struct_type
+from tensorlayout.cuda.engine.kernel_shapes import compiled_name, parameter_struct_type
 from tensorlayout.cuda.engine.launch import THREADS
 from tensorlayout.errors import raise_named_error, short_repr
 from tensorlayout.support.kernel_sources import kernel_directory
@@ -112,5 +112,10 @@ def raw_kernel(kernel: Kernel | str, /) -> RawKernel:
 
 
 def _matches(kernels: Iterable[Kernel], name: str) -> list[Kernel]:
-    """Return the kernels of this name: alone, with the operation as in traces, or with macros."""
-    return [k for k in kernels if name in (k.name, f"{k.name} {k.operation}", k.symbol)]
+    """Return the kernels of this name: the source's, a trace's, the simulator's or a profiler's."""
+    return [
+        kernel
+        for kernel in kernels
+        if name in (kernel.name, f"{kernel.name} {kernel.operation}", kernel.symbol)
+        or name == compiled_name(kernel)
+    ]

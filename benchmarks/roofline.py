@@ -24,6 +24,7 @@ from benchmarks.resources import Resources, compiled
 from benchmarks.sass import THREADS, Instruction, Machine, Unknown, Values, parsed, sections
 from tensorlayout.cuda.engine import simulator
 from tensorlayout.cuda.engine.driver import Kernel, driver
+from tensorlayout.cuda.engine.kernel_shapes import compiled_name
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ _codes: dict[Kernel, Code] = {}
 def code_of(kernel: Kernel) -> Code:
     """Compiled and disassembled once."""
     if kernel not in _codes:
-        binary = compiled(kernel, 90)
+        binary, name_of_code = compiled(kernel, 90), compiled_name(kernel)
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "kernel.cubin")
             file.write_bytes(binary.cubin)
@@ -153,9 +154,9 @@ def code_of(kernel: Kernel) -> Code:
         banks = {
             int(match[1]): content
             for name, content in sections(binary.cubin).items()
-            if (match := re.fullmatch(rf"\.nv\.constant(\d+)(\.{kernel.name})?", name))
+            if (match := re.fullmatch(rf"\.nv\.constant(\d+)(\.{name_of_code})?", name))
         }
-        own = section_of(text, kernel.name)
+        own = section_of(text, name_of_code)
         _codes[kernel] = Code(parsed(own), banks, binary.resources[kernel.name])
     return _codes[kernel]
 

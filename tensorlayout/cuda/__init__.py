@@ -31,6 +31,13 @@ from tensorlayout.cuda.engine import (
 )
 from tensorlayout.cuda.engine.faults import set_strict_indexing, strict_indexing
 from tensorlayout.cuda.engine.launch_log import launch_log
+from tensorlayout.cuda.engine.pool import (
+    MemoryStats,
+    empty_cache,
+    memory_stats,
+    record_stream,
+    set_memory_limit,
+)
 from tensorlayout.cuda.engine.profiling import in_nvtx_range
 from tensorlayout.cuda.engine.raw_kernel import raw_kernel
 from tensorlayout.cuda.engine.warm_up import warmup
@@ -54,6 +61,11 @@ __all__ = [
     "set_strict_indexing",
     "strict_indexing",
     "make_current_stream_wait",
+    "MemoryStats",
+    "empty_cache",
+    "memory_stats",
+    "record_stream",
+    "set_memory_limit",
     "launch_log",
     "raw_kernel",
     "warmup",

@@ -260,6 +260,9 @@ class Pool:
     def free_bytes(self):
         return self.recorder.kept_by_pool
 
+    def get_limit(self):
+        return 0
+
 
 class PinnedMemory(np.ndarray):
     """Bytes with an address, as `cupy.cuda.PinnedMemoryPointer` is."""

@@ -166,6 +166,7 @@ class Machine:
         self.arrays = {}  # memory, by its address
         self.dropped = deque()  # by finalizers, at any moment
         self.spare_pinned = {}
+        self.limits = {}  # of the pool, by device
         self.pending = []
         self.lost = self.said = None  # the sticky error; what the simulator said
 
@@ -407,6 +408,11 @@ class Machine:
         used = sum(size for size, what in self.devices.found.values() if what == device)
         return self.memory - used
 
+    def pooled_bytes(self, device):
+        """Bytes of blocks that the pool could give out."""
+        streams = [item for item in self.pooled() if item.device == device]
+        return sum(size * len(blocks) for item in streams for size, blocks in item.free.items())
+
     def malloc(self, nbytes, stream):
         """A block of the pool, for the stream that is current."""
         size = -(-nbytes // UNIT) * UNIT
@@ -432,12 +438,14 @@ class Machine:
         return block
 
     def _new_block(self, size, stream):
-        if size > self.free_bytes(stream.device):
+        device = stream.device
+        limit = self.limits.get(device) or self.memory
+        if size > min(self.free_bytes(device), limit - self.memory + self.free_bytes(device)):
             raise Refused(2)
         array = np.full(size + UNIT, ALLOCATED, np.uint8)
         pointer = -(-array.ctypes.data // UNIT) * UNIT
         self.arrays[pointer] = array
-        self.devices.add(pointer, size, stream.device)
+        self.devices.add(pointer, size, device)
         return Block(pointer, size, stream)
 
     def drop(self, block):

@@ -437,6 +437,8 @@ class StrictCupy:
         """Return the modules to install in `sys.modules`."""
         cuda = self._cuda()
         cupy = cupy_of(cuda, self.pool, self._ndarray, self._numerical)
+        pinned = SimpleNamespace(free_all_blocks=self.machine.spare_pinned.clear)
+        cupy.get_default_pinned_memory_pool = lambda: pinned
         cupy.asarray = cupy.asnumpy = self._numerical(np.array)
         cupyx = ModuleType("cupyx")
         cupyx.errstate = _errstate
@@ -486,6 +488,9 @@ class StrictCupy:
                 else:
                     self.ptr = runtime.streamCreateWithPriority(int(non_blocking), priority or 0)
                     self.device_id = runtime.getDevice()
+
+            def __cuda_stream__(self):
+                return 0, self.ptr
 
             def __del__(self):
                 if getattr(self, "ptr", 0) > 2:
@@ -618,11 +623,21 @@ class StrictCupy:
 
             @c_call
             def free_bytes(self):
-                return sum(
-                    size * len(blocks)
-                    for item in machine.pooled()
-                    for size, blocks in item.free.items()
-                )
+                return machine.pooled_bytes(machine.device)
+
+            @c_call
+            def total_bytes(self):
+                return machine.memory - machine.free_bytes(machine.device)
+
+            def used_bytes(self):
+                return self.total_bytes() - self.free_bytes()
+
+            def get_limit(self):
+                return machine.limits.get(machine.device, 0)
+
+            def set_limit(self, size=None, fraction=None):
+                assert (size is None) != (fraction is None)
+                machine.limits[machine.device] = c_value(size, SIZE)
 
         class Function:
             def __init__(self, module, name):

@@ -97,6 +97,47 @@ class _CaptureMemory:
         self.stream = stream  # kept alive until the capture has ended
 
 
+class _ReleaseQueue:
+    """Objects that streams still use, with the events after which they can be dropped.
+
+    The host does not wait, and calls without such objects have no overhead: those of finished
+    streams are dropped when another one comes, when memory is short, and when statistics are read.
+    Finalizers call `put` at any moment, so each access to the queue is one C call, without a lock.
+    """
+
+    def __init__(self, driver: CupyDriver) -> None:
+        self._driver = driver
+        # The event is None as long as the stream captures a graph, where it would become a node.
+        self._waiting: deque[tuple[object, Stream, Any]] = deque()
+
+    def put(self, kept_object: object, stream: Stream) -> None:
+        """Keep an object until the work that a stream has now is finished."""
+        self.drop_finished()
+        self._waiting.append((kept_object, stream, self._event_after(stream)))
+
+    def drop_finished(self, *, wait: bool = False) -> None:
+        """Drop the objects whose streams have finished; with `wait`, wait for the others."""
+        for _ in range(len(self._waiting)):
+            try:
+                kept_object, stream, event = self._waiting.popleft()
+            except IndexError:  # another thread was faster
+                return
+            event = event or self._event_after(stream)
+            if event is not None and wait:
+                event.synchronize()
+            if event is None or not event.done:
+                self._waiting.append((kept_object, stream, event))
+            del kept_object
+
+    def _event_after(self, stream: Stream) -> Any:
+        if stream.number not in _UNCAPTURED and self._driver.is_stream_capturing(stream.number):
+            return None
+        with self._driver.using_device(stream.device):
+            event = self._driver.cuda.Event(disable_timing=True)
+            self._driver.runtime.eventRecord(event.ptr, stream.number)
+        return event
+
+
 # ---- Copies between a device and pageable memory of the host, through pinned buffers
 #
 # While one buffer is copied to or from the device, the CPU empties or fills another one.
@@ -333,6 +374,7 @@ class CupyDriver(Driver):
         _opened.add(self)
         self._stagings: dict[int, PinnedStaging] = {}
         self._peers: set[tuple[int, int]] = set()  # pairs of devices; without it, the host copies
+        self._unfinished = _ReleaseQueue(self)
 
     def device_count(self) -> int:
         if not self._device_count:
@@ -364,9 +406,7 @@ class CupyDriver(Driver):
             return lambda: bool(event.done)
 
         def is_done() -> bool:
-            capturing = stream.number not in _UNCAPTURED and self._is_stream_capturing(
-                stream.number
-            )
+            capturing = stream.number not in _UNCAPTURED and self.is_stream_capturing(stream.number)
             # A capturing stream cannot be queried.
             return not capturing and bool(self.runtime.streamQuery(stream.number) == 0)
 
@@ -379,7 +419,7 @@ class CupyDriver(Driver):
     def current_capture_memory(self, device: int) -> object | None:
         """Return the memory of the current capture; also forget captures that have ended."""
         for number, capture in tuple(self.captures.items()):
-            if not self._is_stream_capturing(number):
+            if not self.is_stream_capturing(number):
                 self.captures.pop(number, None)
                 capture.stream = None
         return self.captures.get(self.cuda.get_current_stream(device).ptr)
@@ -431,6 +471,35 @@ class CupyDriver(Driver):
         elif self.captures:
             self.current_capture_memory(device)
         return buffer
+
+    def memory_stats(self, device: int) -> tuple[int, int, int, int | None]:
+        self._unfinished.drop_finished()
+        with self.using_device(device):
+            pool = self._pool_with("used_bytes", "total_bytes", "get_limit")
+            free = int(self.runtime.memGetInfo()[0])
+            return pool.used_bytes(), pool.total_bytes(), free, pool.get_limit() or None
+
+    def set_memory_limit(self, nbytes: int | None, device: int) -> None:
+        with self.using_device(device):
+            self._pool_with("set_limit").set_limit(size=nbytes or 0)
+
+    def empty_cache(self) -> None:
+        self._unfinished.drop_finished()
+        for device in range(self.device_count()):
+            with self.using_device(device):
+                self._pool_with("free_all_blocks").free_all_blocks()
+        self._cupy.get_default_pinned_memory_pool().free_all_blocks()
+
+    def keep_until_finished(self, kept_object: object, stream: Stream) -> None:
+        self._unfinished.put(kept_object, stream)
+
+    def _pool_with(self, *methods: str) -> Any:
+        """Return the pool of CuPy's current allocator, which must have these methods."""
+        pool = getattr(self.cuda.get_allocator(), "__self__", None)
+        for method in methods:
+            if not hasattr(pool, method):
+                raise RuntimeError(f"cuda: CuPy's current allocator has no {method}")
+        return pool
 
     def wrap_memory(self, pointer: int, nbytes: int, device: int, owner: object) -> Buffer:
         self.check_device(device)
@@ -491,6 +560,7 @@ class CupyDriver(Driver):
         pool = self._cupy.get_default_memory_pool()
         if nbytes < _TOO_MANY:
             gc.collect()
+            self._unfinished.drop_finished(wait=True)
             current = getattr(self.cuda.get_allocator(), "__self__", pool)
             for pool_to_free in (pool, current):
                 if hasattr(pool_to_free, "free_all_blocks"):
@@ -498,9 +568,11 @@ class CupyDriver(Driver):
             with suppress(MemoryError):
                 return self.cuda.alloc(nbytes)
         free = self.runtime.memGetInfo()[0] + pool.free_bytes()
+        if limit := pool.get_limit():
+            free = min(free, limit - pool.used_bytes())
         raise out_of_memory_error(nbytes, free, device)
 
-    def _is_stream_capturing(self, stream_number: int) -> bool:
+    def is_stream_capturing(self, stream_number: int) -> bool:
         """Return whether a stream captures; False after an error that has ended the capture."""
         try:
             return bool(self.runtime.streamIsCapturing(stream_number))

@@ -117,6 +117,24 @@ class Buffer:
         if kept_object not in self._kept:
             self._kept = (*self._kept, kept_object)
 
+    def release_after(self, stream: Stream, keep: Callable[[object, Stream], object]) -> None:
+        """Call ``keep(owner, stream)`` when the buffer is released; owner: of its memory."""
+        if not isinstance(self._owner, _SharedMemory):
+            self._owner = _SharedMemory(self._owner, keep)
+        self._owner.streams[stream] = None
+
+
+class _SharedMemory:
+    """Owner of memory that streams use besides the one on which it was allocated."""
+
+    def __init__(self, owner: object, keep: Callable[[object, Stream], object]) -> None:
+        self.streams: dict[Stream, None] = {}  # in the order of their use
+        self._owner, self._keep = owner, keep
+
+    def __del__(self) -> None:
+        for stream in self.streams:
+            self._keep(self._owner, stream)
+
 
 # ``launcher(grid, parameters)`` launches blocks on the current stream; afterwards the caller may
 # change `parameters`.
@@ -200,6 +218,20 @@ class Driver(Protocol):
         All memory allocated during the capture of a graph lives as long as any part of it. Raises
         MemoryError with the requested and the free bytes.
         """
+
+    def memory_stats(self, device: int) -> tuple[int, int, int, int | None]:
+        """Return the used, reserved and free bytes of a device, and the limit of the pool."""
+
+    def set_memory_limit(self, nbytes: int | None, device: int) -> None:
+        """Limit the bytes that the pool of a device may hold; None removes the limit."""
+
+    def empty_cache(self) -> None:
+        """Return unused memory of the pools to the system."""
+        return  # for drivers without pools; without a body, the method would be abstract
+
+    def keep_until_finished(self, kept_object: object, stream: Stream) -> None:
+        """Keep an object alive until the work that `stream` has now is finished; do not wait."""
+        return  # finished work needs no waiting
 
     def wrap_memory(self, pointer: int, nbytes: int, device: int, owner: object) -> Buffer:
         """Return a buffer over the memory of `owner`, which the buffer keeps alive."""

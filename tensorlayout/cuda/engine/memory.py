@@ -320,6 +320,24 @@ def make_current_stream_wait(name: str, stream: Any, device: Device) -> None:
         )
 
 
+def as_stream(name: str, stream: Any, device: Device) -> Stream:
+    """Return a stream of `device` from its number, or from an object with ``__cuda_stream__``.
+
+    `name`: prefix of errors. The result keeps the object alive.
+    """
+    if not hasattr(stream, "__cuda_stream__"):
+        if stream is None:
+            raise prefix_operation_name(name, TypeError("stream must be a stream, got None"))
+        _check_stream_number(name, stream, "1, 2", 1)
+        return Stream(device.number, stream)
+    protocol = stream.__cuda_stream__()
+    match protocol:
+        case [0, int() as address]:
+            return Stream(device.number, address or LEGACY_STREAM, stream)
+    msg = f"__cuda_stream__ must return (0, address), got {short_repr(protocol)}"
+    raise prefix_operation_name(name, ValueError(msg))
+
+
 def _check_stream_number(name: str, stream: Any, expected: str, least: int) -> None:
     if stream is None:
         return

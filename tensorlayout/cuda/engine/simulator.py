@@ -318,7 +318,7 @@ class SimulatorDriver(Driver):
             )
         super().__init__(int(count))
         limit = os.environ.get("TENSORLAYOUT_SIMULATOR_MEMORY")
-        self._limit = int(limit) if limit else None
+        self._limits = [int(limit) if limit else None] * int(count)
         self.ranges = tuple(LiveRanges() for _ in range(int(count)))
         self._libraries: dict[tuple[str, kernel_shapes.Types, str], ctypes.CDLL] = {}
 
@@ -351,18 +351,25 @@ class SimulatorDriver(Driver):
         """Allocate memory followed by at least 256 bytes that belong to no allocation."""
         self.check_device(device)
         ranges = self.ranges[device]
-        memory = self._allocate_simulated_memory(nbytes, ranges)
+        memory = self._allocate_simulated_memory(nbytes, device)
         if memory is None:
             gc.collect()  # frees buffers in reference cycles
-            memory = self._allocate_simulated_memory(nbytes, ranges)
+            memory = self._allocate_simulated_memory(nbytes, device)
         if memory is None:
-            raise out_of_memory_error(nbytes, self._free_bytes(ranges), device)
+            raise out_of_memory_error(nbytes, self._free_bytes(device), device)
         self.counters.allocations += 1
         pointer = -(-memory.ctypes.data // 256) * 256
         followed = "initialized" in current_mode().checks and nbytes
         written = np.zeros(nbytes, np.uint8) if followed else None
         ranges.add_range(pointer, nbytes, written)
         return SimulatedBuffer(pointer, nbytes, device, memory, ranges)
+
+    def memory_stats(self, device: int) -> tuple[int, int, int, int | None]:
+        used = self.ranges[device].total_bytes()  # there is no pool, which could reserve more
+        return used, used, self._free_bytes(device), self._limits[device]
+
+    def set_memory_limit(self, nbytes: int | None, device: int) -> None:
+        self._limits[device] = nbytes
 
     def wrap_memory(self, pointer: int, nbytes: int, device: int, owner: object) -> Buffer:
         self.check_device(device)
@@ -437,9 +444,10 @@ class SimulatorDriver(Driver):
             description.steps,
         )
 
-    def _allocate_simulated_memory(self, nbytes: int, ranges: LiveRanges) -> Bytes | None:
+    def _allocate_simulated_memory(self, nbytes: int, device: int) -> Bytes | None:
         """Return memory of the host; None if there is not enough."""
-        if self._limit is not None and nbytes > self._limit - ranges.total_bytes():
+        limit = self._limits[device]
+        if limit is not None and nbytes > limit - self.ranges[device].total_bytes():
             return None
         try:
             # Aligning the address takes up to 255 bytes, so that at least 256 are left behind.
@@ -447,10 +455,11 @@ class SimulatorDriver(Driver):
         except (MemoryError, ValueError):  # ValueError for sizes beyond the address space
             return None
 
-    def _free_bytes(self, ranges: LiveRanges) -> int | None:
+    def _free_bytes(self, device: int) -> int | None:
         """Return the free bytes of a device; None if the system does not tell."""
-        if self._limit is not None:
-            return max(0, self._limit - ranges.total_bytes())
+        limit = self._limits[device]
+        if limit is not None:
+            return max(0, limit - self.ranges[device].total_bytes())
         if sys.platform == "linux":
             return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         return None

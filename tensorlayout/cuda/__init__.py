@@ -40,6 +40,7 @@ from tensorlayout.cuda.engine.pool import (
 )
 from tensorlayout.cuda.engine.profiling import in_nvtx_range
 from tensorlayout.cuda.engine.raw_kernel import raw_kernel
+from tensorlayout.cuda.engine.streams import Event, Graph, Stream, capture
 from tensorlayout.cuda.engine.warm_up import warmup
 from tensorlayout.plan import ANY_LAYOUT, Plan, Run, allocate_then_write
 from tensorlayout.support.lazy_imports import import_lazily
@@ -61,7 +62,11 @@ __all__ = [
     "set_strict_indexing",
     "strict_indexing",
     "make_current_stream_wait",
+    "Event",
+    "Graph",
     "MemoryStats",
+    "Stream",
+    "capture",
     "empty_cache",
     "memory_stats",
     "record_stream",

@@ -172,7 +172,7 @@ def to_device(self: Tensor, device: DeviceLike, /, *, stream: Any = None) -> Ten
     """Return the tensor on another device; itself if it is there.
 
     A layout that covers a block is kept, with its padding; any other is replaced by its form.
-    `stream` is a CUDA stream that may use the result at once, numbered as in `__dlpack__`.
+    `stream` is a CUDA stream that may use the result at once, as in `__dlpack__`.
     """
     if device is None:
         raise_named_error("to_device", "device must be a device or its name, got None", TypeError)
@@ -203,8 +203,9 @@ def to_dlpack(
     ``x.copy()``, or ``torch.from_dlpack(x, copy=True)``.
 
     `stream`: on CUDA, the one on which the memory is to be used: None or 1 for the legacy default
-    stream, 2 for that of the thread, -1 for no waiting, else its address. It is made to wait for
-    our current one, ``with cupy.cuda.Stream():``; the host waits for neither.
+    stream, 2 for that of the thread, -1 for no waiting, else its address, or an object with
+    ``__cuda_stream__``. It is made to wait for our current one, ``with tl.cuda.Stream():``; the
+    host waits for neither.
 
     `dl_device`: where `x` is, or (1, 0) for a copy on the CPU.
 

@@ -489,11 +489,20 @@ class StrictCupy:
                     self.ptr = runtime.streamCreateWithPriority(int(non_blocking), priority or 0)
                     self.device_id = runtime.getDevice()
 
+            @classmethod
+            def from_external(cls, obj):
+                result = object.__new__(cls)
+                version, result.ptr = obj.__cuda_stream__()
+                assert version == 0
+                # As in CuPy, the device is unknown; the owner destroys the stream.
+                result.device_id, result.owner = -1, obj
+                return result
+
             def __cuda_stream__(self):
                 return 0, self.ptr
 
             def __del__(self):
-                if getattr(self, "ptr", 0) > 2:
+                if getattr(self, "ptr", 0) > 2 and not hasattr(self, "owner"):
                     machine.dropped.append(functools.partial(machine.streams.pop, self.ptr, None))
 
             def __eq__(self, other):

@@ -365,7 +365,7 @@ class CupyDriver(Driver):
 
     def __init__(self, cupy: Any, device_count: int) -> None:
         super().__init__(device_count)
-        self.cuda = cupy.cuda
+        self.cuda = self.streams = cupy.cuda
         self.runtime = cupy.cuda.runtime
         self.block = _ParameterBlock()
         self._cupy = cupy

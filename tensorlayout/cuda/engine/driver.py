@@ -153,6 +153,8 @@ class Driver(Protocol):
 
     name: str  # "simulator" or "cupy"
     counters: Counters
+    # Stream, Event, get_current_stream and get_elapsed_time, as `cupy.cuda` has them.
+    streams: Any
     captures: Mapping[int, object] = MappingProxyType({})  # memory of captures, by stream number
     _has: str = "there are"
     _device_count: int

@@ -301,34 +301,33 @@ def make_external_stream_wait(name: str, stream: Any, device: Device) -> None:
     """Make work on `stream` wait for all work on our stream of `device`.
 
     `stream`: None or 1 is the legacy default stream, 2 the per-thread default stream, -1 none (the
-    caller synchronises), and larger numbers are addresses of streams. `name`: prefix of errors.
+    caller synchronises), and larger numbers are addresses of streams; or an object with
+    ``__cuda_stream__``. `name`: prefix of errors.
     """
-    _check_stream_number(name, stream, "-1, 1, 2", NO_WAIT)
+    if stream == NO_WAIT:
+        faults.raise_pending_errors()
+        return
+    external_stream = as_stream(name, LEGACY_STREAM if stream is None else stream, device, "-1, ")
     faults.raise_pending_errors()
-    if stream != NO_WAIT:
-        own_stream = driver().current_stream(device.number)
-        external_stream = LEGACY_STREAM if stream is None else stream
-        driver().make_stream_wait(own_stream, Stream(device.number, external_stream))
+    driver().make_stream_wait(driver().current_stream(device.number), external_stream)
 
 
 def make_current_stream_wait(name: str, stream: Any, device: Device) -> None:
     """Make the current stream of `device` wait for `stream`; None waits for nothing."""
-    _check_stream_number(name, stream, "1, 2", 1)
     if stream is not None:
         driver().make_stream_wait(
-            Stream(device.number, stream), driver().current_stream(device.number)
+            as_stream(name, stream, device), driver().current_stream(device.number)
         )
 
 
-def as_stream(name: str, stream: Any, device: Device) -> Stream:
+def as_stream(name: str, stream: Any, device: Device, others: str = "") -> Stream:
     """Return a stream of `device` from its number, or from an object with ``__cuda_stream__``.
 
-    `name`: prefix of errors. The result keeps the object alive.
+    `name`: prefix of errors. `others`: numbers besides streams that errors mention. The result
+    keeps the object alive.
     """
     if not hasattr(stream, "__cuda_stream__"):
-        if stream is None:
-            raise prefix_operation_name(name, TypeError("stream must be a stream, got None"))
-        _check_stream_number(name, stream, "1, 2", 1)
+        _check_stream_number(name, stream, f"{others}1, 2")
         return Stream(device.number, stream)
     protocol = stream.__cuda_stream__()
     match protocol:
@@ -338,15 +337,16 @@ def as_stream(name: str, stream: Any, device: Device) -> Stream:
     raise prefix_operation_name(name, ValueError(msg))
 
 
-def _check_stream_number(name: str, stream: Any, expected: str, least: int) -> None:
-    if stream is None:
-        return
+def _check_stream_number(name: str, stream: Any, expected: str) -> None:
     if isinstance(stream, bool) or not isinstance(stream, int):
         raise prefix_operation_name(
             name,
-            TypeError(f"stream must be an integer or None, got a {qualified_type_name(stream)}"),
+            TypeError(
+                "stream must be a number or an object with __cuda_stream__, got a "
+                f"{qualified_type_name(stream)}"
+            ),
         )
-    if stream < least or stream == 0:
+    if stream < 1:
         hint = "; 0 could mean several streams: 1 is the legacy default" if stream == 0 else ""
         msg = (
             f"stream must be {expected} or the address of a stream, got {short_repr(stream)}{hint}"

@@ -35,7 +35,7 @@ def memory_stats(device: Device | str | None = None) -> MemoryStats:
     Raises ValueError for a device that is not available or no CUDA device, TypeError for other
     objects, and RuntimeError if CuPy's current allocator keeps no statistics.
     """
-    return MemoryStats(*driver().memory_stats(_cuda_device("memory_stats", device)))
+    return MemoryStats(*driver().memory_stats(cuda_device_number("memory_stats", device)))
 
 
 def set_memory_limit(nbytes: int | None, device: Device | str | None = None) -> None:
@@ -52,7 +52,7 @@ def set_memory_limit(nbytes: int | None, device: Device | str | None = None) -> 
         raise_named_error("set_memory_limit", msg, TypeError)
     if nbytes is not None and nbytes < 1:
         raise_named_error("set_memory_limit", f"nbytes must be at least 1, got {nbytes}")
-    driver().set_memory_limit(nbytes, _cuda_device("set_memory_limit", device))
+    driver().set_memory_limit(nbytes, cuda_device_number("set_memory_limit", device))
 
 
 def empty_cache() -> None:
@@ -90,7 +90,7 @@ def record_stream(x: Tensor, stream: Any, /) -> None:
     buffer.release_after(user, gpu.keep_until_finished)
 
 
-def _cuda_device(name: str, device: Device | str | None) -> int:
+def cuda_device_number(name: str, device: Device | str | None) -> int:
     """Return the number of a CUDA device; None is the current one."""
     if device is None:
         return driver().current_device()

@@ -28,12 +28,14 @@ import contextlib
 import ctypes
 import functools
 import gc
+import itertools
 import os
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
+import time
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import SimpleNamespace
@@ -44,6 +46,7 @@ import numpy as np
 from tensorlayout.cuda.engine import disk_cache, kernel_shapes
 from tensorlayout.cuda.engine.driver import (
     LEGACY_STREAM,
+    PER_THREAD_STREAM,
     Buffer,
     Bytes,
     Counters,
@@ -182,6 +185,71 @@ class KernelError(RuntimeError):
 _device: Scope[int] = Scope("device")
 _streams: Scope[dict[int, int]] = Scope("streams")
 
+_stream_numbers = itertools.count(0x1000, 0x100)
+
+
+class SimulatedStream:
+    """A stream with CuPy's methods, whose work is finished when it is enqueued."""
+
+    null: SimulatedStream
+    ptds: SimulatedStream
+    done = True
+
+    def __init__(self, ptr: int | None = None, *, non_blocking: bool = False) -> None:
+        self.ptr = next(_stream_numbers) if ptr is None else ptr
+        self._owner: object = None
+        self._blocks: list[AbstractContextManager[Any]] = []
+
+    @classmethod
+    def from_external(cls, stream: Any) -> SimulatedStream:
+        """Return a stream with the address of another one, which it keeps alive."""
+        result = cls(stream.__cuda_stream__()[1])
+        result._owner = stream
+        return result
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.ptr
+
+    def __enter__(self) -> SimulatedStream:
+        device, streams = _device.innermost_value() or 0, _streams.innermost_value() or {}
+        block = _streams.scope_with_value(streams | {device: self.ptr or LEGACY_STREAM})
+        self._blocks.append(block)
+        block.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._blocks.pop().__exit__(None, None, None)
+
+    def synchronize(self) -> None:
+        """Return: the work is finished."""
+
+    def wait_event(self, event: SimulatedEvent) -> None:
+        """Return: the event is over."""
+
+    def begin_capture(self) -> None:
+        """Raise RuntimeError."""
+        raise RuntimeError("cuda: the simulator cannot capture graphs")
+
+
+SimulatedStream.null, SimulatedStream.ptds = SimulatedStream(0), SimulatedStream(PER_THREAD_STREAM)
+
+
+class SimulatedEvent:
+    """An event with CuPy's methods; it is over when it is recorded."""
+
+    done = True
+
+    def __init__(self, *, disable_timing: bool = False) -> None:
+        self.time = 0.0
+
+    def record(self, stream: SimulatedStream) -> None:
+        """Note the time."""
+        self.time = time.perf_counter()
+
+    def synchronize(self) -> None:
+        """Return: the event is over."""
+
+
 # ---- Memory
 
 
@@ -306,6 +374,14 @@ class SimulatorDriver(Driver):
     """The `Driver` that runs kernels on the CPU."""
 
     name = "simulator"
+    streams = SimpleNamespace(
+        Stream=SimulatedStream,
+        Event=SimulatedEvent,
+        get_current_stream=lambda device: SimulatedStream(
+            (_streams.innermost_value() or {}).get(device, 0)
+        ),
+        get_elapsed_time=lambda start, end: (end.time - start.time) * 1e3,  # milliseconds
+    )
     _has = "the simulator has"
 
     def __init__(self) -> None:

@@ -1,0 +1,231 @@
+"""`tl.cuda.Stream`, `Event` and `Graph`, on the simulator, a GPU and what stands for one."""
+
+import gc
+import importlib
+import weakref
+
+import numpy as np
+import pytest
+from simulated import GPUS, hybrid, needs_compiler, opened, simulator
+
+import tensorlayout as tl
+from tensorlayout.cuda.engine import current_stream
+from tensorlayout.cuda.engine.driver import driver
+
+pytestmark = needs_compiler
+
+
+@pytest.fixture(params=["simulator", *GPUS])
+def name(request):
+    with simulator(1) if request.param == "simulator" else opened(request.param):
+        yield request.param
+
+
+class Foreign:
+    """A stream of another library."""
+
+    def __init__(self, address):
+        self.address = address
+
+    def __cuda_stream__(self):
+        return 0, self.address
+
+
+def number():
+    return current_stream(tl.Device("cuda"))
+
+
+def on_host(x):
+    return np.asarray(x.to_device("cpu"))
+
+
+def test_blocks(name):
+    first, second = tl.cuda.Stream(), tl.cuda.Stream("cuda:0", non_blocking=True)
+    assert first != second
+    version, address = first.__cuda_stream__()
+    assert version == 0
+    assert number() == 1
+    with first as entered:
+        assert entered is first
+        assert number() == address
+        assert tl.cuda.Stream.current() == first
+        with second, first:
+            assert number() == address
+        assert number() == address
+        x = tl.ones(8, device="cuda")
+        first.synchronize()
+        assert first.done
+    assert number() == 1
+    assert (on_host(x) == 1).all()
+    assert tl.cuda.Stream.current().__cuda_stream__() == (0, 0)
+    assert (first.device, repr(first)) == ("cuda:0", f"<Stream {address:#x} of cuda:0>")
+    assert {first: 1}[tl.cuda.Stream.from_external(first)] == 1
+
+
+def test_streams_of_other_libraries(name):
+    own = tl.cuda.Stream()
+    address = own.__cuda_stream__()[1]
+    for external, expected in ((Foreign(address), address), (address, address), (1, 1), (2, 2)):
+        with tl.cuda.Stream.from_external(external):
+            assert number() == expected
+    with tl.cuda.Stream.from_external(Foreign(0)):
+        assert number() == 1
+    foreign = Foreign(address)
+    stream, alive = tl.cuda.Stream.from_external(foreign), weakref.ref(foreign)
+    del foreign
+    gc.collect()
+    assert alive() is not None
+    assert stream == own
+    for wrong, error in ((0, ValueError), (-1, ValueError), ("1", TypeError), (None, TypeError)):
+        with pytest.raises(error, match=r"^Stream.from_external: stream must be "):
+            tl.cuda.Stream.from_external(wrong)
+    with pytest.raises(ValueError, match=r"^Stream: device must be a CUDA device, got 'cpu'$"):
+        tl.cuda.Stream("cpu")
+
+
+def test_a_stream_is_a_number_of_the_standard(name):
+    """DLPack and `to_device` take streams as objects, too."""
+    x, stream = tl.ones(8, device="cuda"), tl.cuda.Stream()
+    for external in (stream, Foreign(stream.__cuda_stream__()[1])):
+        assert x.__dlpack__(stream=external) is not None
+        assert (np.asarray(x.to_device("cpu", stream=external)) == 1).all()
+    with pytest.raises(
+        ValueError, match=r"^__dlpack__: __cuda_stream__ must return \(0, address\)"
+    ):
+        x.__dlpack__(stream=Foreign("0"))
+
+
+def test_the_device_of_a_stream_becomes_current():
+    with hybrid(2):
+        stream = tl.cuda.Stream("cuda:1")
+        with stream:
+            assert driver().current_device() == 1
+            assert current_stream(tl.Device("cuda", 1)) == stream.__cuda_stream__()[1]
+            assert tl.cuda.Stream.current("cuda:0").__cuda_stream__() == (0, 0)
+        assert driver().current_device() == 0
+
+
+def after_another_stream(wait):
+    """A sum on one stream of what another one computes."""
+    first, second = (tl.cuda.Stream(non_blocking=True) for _ in range(2))
+    with first:
+        x = tl.full((1000,), 3.0, dtype="float32", device="cuda")
+        wait(first, second)
+    with second:
+        return on_host(x + x)
+
+
+WAITS = {
+    "stream": lambda first, second: second.wait_stream(first),
+    "event": lambda first, second: second.wait_event(first.record()),
+    "foreign": lambda first, second: second.wait_stream(Foreign(first.__cuda_stream__()[1])),
+    "host": lambda first, second: first.record().synchronize(),
+}
+
+
+@pytest.mark.parametrize("wait", WAITS)
+@pytest.mark.parametrize("seed", range(4))
+def test_waiting(wait, seed):
+    with hybrid(seed=seed):
+        assert (after_another_stream(WAITS[wait]) == 6).all()
+
+
+def test_without_waiting():
+    results = []
+    for seed in range(8):
+        with hybrid(seed=seed):
+            results.append((after_another_stream(lambda first, second: None) == 6).all())
+    assert not all(results)
+
+
+def test_events(name):
+    start, end = (tl.cuda.Event(timing=True) for _ in range(2))
+    start.record()
+    tl.ones(8, device="cuda")
+    assert tl.cuda.Stream.current().record(end) is end
+    assert end.seconds_since(start) > 0
+    assert end.done
+    for call in (
+        tl.cuda.Event().synchronize,
+        lambda: tl.cuda.Event().done,
+        lambda: tl.cuda.Stream().wait_event(tl.cuda.Event()),
+    ):
+        with pytest.raises(ValueError, match=r"^\w+: the event was never recorded$"):
+            call()
+    untimed = tl.cuda.Stream.current().record()
+    with pytest.raises(ValueError, match=r"^seconds_since: the event has no timing; use Event\("):
+        untimed.seconds_since(start)
+
+
+# ---- Graphs
+
+
+@pytest.fixture(params=GPUS)
+def cupy(request):
+    with opened(request.param) as result:
+        yield result
+
+
+def test_a_graph(cupy):
+    x = tl.ones((1000,), dtype="float32", device="cuda")
+    assert x * 2 + 1 is not None
+    launches = driver().counters.launches
+    with tl.cuda.capture() as graph:
+        y = x * 2 + 1
+        with pytest.raises(ValueError, match=r"^launch: the graph has not been captured$"):
+            graph.launch()
+    assert driver().counters.launches == launches + 2
+    for value, stream in ((5, None), (6, tl.cuda.Stream())):
+        x[...] = value
+        driver().synchronize()
+        graph.launch(stream)
+        (stream or tl.cuda.Stream.current()).synchronize()
+        assert (on_host(y) == 2 * value + 1).all()
+
+
+def test_a_graph_keeps_its_results(cupy):
+    x = tl.ones((1000,), dtype="float32", device="cuda")
+    assert x * 2 + 1 is not None
+    stream = tl.cuda.Stream(non_blocking=True)
+    with tl.cuda.capture(stream) as graph:
+        assert x * 2 + 1 is not None
+    with stream:  # where the memory would be free
+        others = [tl.full((1000,), 7, dtype="float32", device="cuda") for _ in range(8)]
+        graph.launch()
+        assert all((on_host(other) == 7).all() for other in others)
+
+
+def test_a_capture_that_fails_ends(cupy):
+    x = tl.ones((1000,), dtype="float32", device="cuda")
+    stream = tl.cuda.Stream(non_blocking=True)
+    stream.wait_stream(tl.cuda.Stream.current())
+    with pytest.raises(RuntimeError, match=r"^nonzero: cannot be capt"), tl.cuda.capture(stream):
+        tl.nonzero(x)
+    with stream:
+        assert (on_host(x + 1) == 2).all()
+    assert number() == 1
+    for default in (1, 2):
+        with pytest.raises(ValueError, match=r"^capture: stream must not be a default stream$"):
+            tl.cuda.capture(tl.cuda.Stream.from_external(default)).__enter__()
+
+
+def test_the_simulator_captures_nothing():
+    with simulator(), pytest.raises(RuntimeError, match=r"^cuda: the simulator cannot capture"):
+        tl.cuda.capture().__enter__()
+
+
+def test_memory_of_a_graph_is_freed_with_it():
+    with hybrid():
+        cupy = importlib.import_module("cupy")
+        assert cupy is not None
+        x = tl.ones((1 << 20,), dtype="uint8", device="cuda")
+        assert x + x is not None
+        before = tl.cuda.memory_stats().used
+        with tl.cuda.capture() as graph:
+            assert x + x is not None
+        tl.ones(1, device="cuda")
+        gc.collect()
+        assert tl.cuda.memory_stats().used >= before + (1 << 20)
+        del graph
+        gc.collect()
+        assert tl.cuda.memory_stats().used < before + (1 << 20)

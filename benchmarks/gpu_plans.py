@@ -108,10 +108,10 @@ class NoDriver(SimulatorDriver):
         pointer, self._next = self._next, self._next + -(-nbytes // 512) * 512
         return Buffer(pointer, nbytes, device, None)
 
-    def copy_to_device(self, pointer: int, source: Bytes) -> None:
+    def copy_to_device(self, pointer: int, source: Bytes, *, wait: bool = True) -> None:
         """Nothing is copied."""
 
-    def copy_to_host(self, destination: Bytes, pointer: int) -> None:
+    def copy_to_host(self, destination: Bytes, pointer: int, *, wait: bool = True) -> None:
         """Zeros."""
         destination.fill(0)
 

@@ -31,6 +31,7 @@ from tensorlayout.cuda.engine import (
 )
 from tensorlayout.cuda.engine.faults import set_strict_indexing, strict_indexing
 from tensorlayout.cuda.engine.launch_log import launch_log
+from tensorlayout.cuda.engine.pinned import AsyncCopy, copy_async, pin_memory
 from tensorlayout.cuda.engine.pool import (
     MemoryStats,
     empty_cache,
@@ -62,6 +63,9 @@ __all__ = [
     "set_strict_indexing",
     "strict_indexing",
     "make_current_stream_wait",
+    "AsyncCopy",
+    "copy_async",
+    "pin_memory",
     "Event",
     "Graph",
     "MemoryStats",

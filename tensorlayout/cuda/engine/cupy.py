@@ -505,7 +505,11 @@ class CupyDriver(Driver):
         self.check_device(device)
         return Buffer(pointer, nbytes, device, owner)
 
-    def copy_to_device(self, pointer: int, source: Bytes) -> None:
+    def allocate_pinned(self, nbytes: int) -> tuple[Bytes, object]:
+        memory = self.cuda.alloc_pinned_memory(max(1, nbytes))
+        return np.frombuffer(memory, np.uint8, nbytes), memory
+
+    def copy_to_device(self, pointer: int, source: Bytes, *, wait: bool = True) -> None:
         self._check_not_capturing("it copies from the host")
         stream = self.cuda.get_current_stream()
         if not self._is_pinned(source):  # CUDA would not say when it has read pageable memory
@@ -513,18 +517,20 @@ class CupyDriver(Driver):
             return
         kind = self.runtime.memcpyHostToDevice
         self.runtime.memcpyAsync(pointer, source.ctypes.data, source.size, kind, stream.ptr)
-        self.synchronize()
+        if wait:
+            self.synchronize()
 
-    def copy_to_host(self, destination: Bytes, pointer: int) -> None:
+    def copy_to_host(self, destination: Bytes, pointer: int, *, wait: bool = True) -> None:
         self._check_not_capturing("it waits for the device")
         stream = self.cuda.get_current_stream()
-        if destination.size >= STAGED and not self._is_pinned(destination):
+        if wait and destination.size >= STAGED and not self._is_pinned(destination):
             self.counters.synchronisations += 1
             self._staging_of_current_device().copy_to_host(destination, pointer, stream)
             return
         host_address, kind = destination.ctypes.data, self.runtime.memcpyDeviceToHost
         self.runtime.memcpyAsync(host_address, pointer, destination.size, kind, stream.ptr)
-        self.synchronize()
+        if wait:
+            self.synchronize()
 
     def copy_device_to_device(self, destination: int, source: int, nbytes: int) -> None:
         kind, stream = self.runtime.memcpyDefault, self.cuda.get_current_stream()

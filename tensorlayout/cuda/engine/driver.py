@@ -238,11 +238,20 @@ class Driver(Protocol):
     def wrap_memory(self, pointer: int, nbytes: int, device: int, owner: object) -> Buffer:
         """Return a buffer over the memory of `owner`, which the buffer keeps alive."""
 
-    def copy_to_device(self, pointer: int, source: Bytes) -> None:
-        """Copy contiguous bytes of the host to device memory; wait until `source` has been read."""
+    def allocate_pinned(self, nbytes: int) -> tuple[Bytes, object]:
+        """Allocate uninitialised pinned memory of the host; it lives as long as the second item."""
 
-    def copy_to_host(self, destination: Bytes, pointer: int) -> None:
-        """Copy device memory to contiguous host bytes; waits for the current stream."""
+    def copy_to_device(self, pointer: int, source: Bytes, *, wait: bool = True) -> None:
+        """Copy contiguous bytes of the host to device memory; wait until `source` has been read.
+
+        Without `wait`, pinned memory may be read later.
+        """
+
+    def copy_to_host(self, destination: Bytes, pointer: int, *, wait: bool = True) -> None:
+        """Copy device memory to contiguous host bytes; waits for the current stream.
+
+        Without `wait`, which `destination` has to be pinned for, the bytes arrive later.
+        """
 
     def copy_device_to_device(self, destination: int, source: int, nbytes: int) -> None:
         """Copy between disjoint device memory, even of two devices, on the current stream."""

@@ -453,13 +453,17 @@ class SimulatorDriver(Driver):
         ranges.add_range(pointer, nbytes)
         return SimulatedBuffer(pointer, nbytes, device, owner, ranges)
 
-    def copy_to_device(self, pointer: int, source: Bytes) -> None:
+    def allocate_pinned(self, nbytes: int) -> tuple[Bytes, object]:
+        octets = np.empty(nbytes, np.uint8)
+        return octets, octets
+
+    def copy_to_device(self, pointer: int, source: Bytes, *, wait: bool = True) -> None:
         self._live_ranges_containing("copy_to_device", pointer, source.size).mark_written(
             pointer, source.size
         )
         ctypes.memmove(pointer, source.ctypes.data, source.size)
 
-    def copy_to_host(self, destination: Bytes, pointer: int) -> None:
+    def copy_to_host(self, destination: Bytes, pointer: int, *, wait: bool = True) -> None:
         self._live_ranges_containing("copy_to_host", pointer, destination.size)
         self.counters.synchronisations += 1
         ctypes.memmove(destination.ctypes.data, pointer, destination.size)

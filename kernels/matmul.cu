@@ -1,5 +1,5 @@
 // Matrix products of integers, modulo 2**n for n-bit integers. Signed integers give the same bits
-// as unsigned ones.
+// as unsigned ones. cuda/matmul.py gives large products of bytes to cuBLAS instead.
 //
 // matmul   A block computes ROWS x COLUMNS elements of one product of a stack, DEPTH terms at a
 //          time. Both operands go through tiles in shared memory. Each is read along the faster of

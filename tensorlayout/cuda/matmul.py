@@ -1,8 +1,9 @@
-"""Matrix products on CUDA: floats by cuBLAS (on the simulator by NumPy), integers by a kernel.
+"""Matrix products on CUDA: by cuBLAS (on the simulator by NumPy), of most integers by a kernel.
 
 Operands are not copied if BLAS accepts their layout: matrices with one contiguous dimension and a
 greater stride along the other (the *leading dimension*), in stacks of one constant stride. Other
 layouts, and operands of another dtype than the result, are copied first, which a trace shows.
+Large products of bytes go to cuBLAS as int8, which accepts fewer layouts (`byte_gemm_layout`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import product
 from math import prod
-from operator import add
+from operator import add, mul
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from tensorlayout.cuda.engine import (
     kernel_with_macros,
     make_parameter_struct,
     make_writer,
+    tensor_allocator,
 )
 from tensorlayout.cuda.engine.driver import Driver, StridedMemory, driver, import_cupy_module
 from tensorlayout.dtypes import DType
@@ -72,31 +74,47 @@ def compile_matrix_product(
     unrepeated = drop_repeated_matrices(first[0], second[0])
     # The second operand is compared with the first one as already cut: a dimension that both repeat
     # keeps its size in one of them, because the result needs it.
-    layouts = [unrepeated, drop_repeated_matrices(second[0], unrepeated)]
-    needs_copy = operands_need_copy(*layouts) if floats else (False, False)
+    layouts = unrepeated, drop_repeated_matrices(second[0], unrepeated)
+    by_bytes = not floats and suits_byte_gemm(*layouts, result.dtype)
+    copies: Sequence[Layout] = layouts
+    if by_bytes:
+        copies = [byte_gemm_layout(x, second=i == 1) for i, x in enumerate(layouts)]
+    elif floats:
+        needs_copy = operands_need_copy(*layouts)
+        copies = [
+            packed_matrix_layout(x) if copied else x
+            for x, copied in zip(layouts, needs_copy, strict=True)
+        ]
     (a, convert_a), (b, convert_b) = (
         _product_operand(
-            operation_name, TensorSpec(dtype, layout, result.device), result.dtype, copied
+            operation_name, TensorSpec(dtype, layout, result.device), result.dtype, copy
         )
-        for layout, (_, dtype), copied in zip(layouts, (first, second), needs_copy, strict=True)
+        for layout, (_, dtype), copy in zip(layouts, (first, second), copies, strict=True)
     )
     if floats:
         gemm_calls = plan_gemm(a, b, conjugate)
-        write = compile_gemm(gemm_calls, (a.offset, b.offset), result)
+        write = compile_gemm(gemm_calls, (a.offset, b.offset), result.dtype, result)
     else:
         launch = plan_integer_matmul(a, b, result.dtype.itemsize)
         write = make_writer(result.device.number, lambda _: launch)
+    if by_bytes:
+        write = _compile_byte_gemm(operation_name, a, b, result, write)
     return lambda out, x, y: write(out, convert_a(x), convert_b(y))
 
 
 def _product_operand(
-    operation_name: str, spec: TensorSpec, dtype: DType, needs_copy: bool
+    operation_name: str, spec: TensorSpec, dtype: DType, layout: Layout
 ) -> tuple[Layout, Callable[[Tensor], Tensor]]:
-    """Return the layout that is multiplied, and a function that brings the operand into it."""
-    if spec.dtype == dtype and not needs_copy:
-        return spec.layout, lambda x: x
-    result = TensorSpec(dtype, packed_matrix_layout(spec.layout), spec.device)
-    return result.layout, compile_traced_tensor_copy(operation_name, spec, result)
+    """Return the layout that is multiplied, and a function that brings the operand into it.
+
+    `layout`: the operand's own, or the one that it is copied into.
+    """
+    if spec.dtype == dtype and layout == spec.layout:
+        return layout, lambda x: x
+    if layout == spec.layout:
+        layout = packed_matrix_layout(layout)
+    result = TensorSpec(dtype, layout, spec.device)
+    return layout, compile_traced_tensor_copy(operation_name, spec, result)
 
 
 # ---- Library calls that are matrix products
@@ -292,7 +310,8 @@ def _merge_batch_rows(
     return (m * batch.size, blas_first) if step == m * blas_first.leading_dimension else None
 
 
-# For each dtype: CUDA's name, the precision in which cuBLAS computes, and the dtype of alpha, beta.
+# For each dtype of the operands: CUDA's name, the precision in which cuBLAS computes, and the dtype
+# of alpha and beta. Products of int8 are int32; others have the dtype of the operands.
 _TYPES = {
     "float16": ("CUDA_R_16F", "CUBLAS_COMPUTE_32F", "float32"),
     "bfloat16": ("CUDA_R_16BF", "CUBLAS_COMPUTE_32F", "float32"),
@@ -300,6 +319,7 @@ _TYPES = {
     "float64": ("CUDA_R_64F", "CUBLAS_COMPUTE_64F", "float64"),
     "complex64": ("CUDA_C_32F", "CUBLAS_COMPUTE_32F", "complex64"),
     "complex128": ("CUDA_C_64F", "CUBLAS_COMPUTE_64F", "complex128"),
+    "int8": ("CUDA_R_8I", "CUBLAS_COMPUTE_32I", "int32"),
 }
 
 # cuBLAS's CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION: partial sums stay in float32. CuPy has
@@ -307,12 +327,19 @@ _TYPES = {
 _FULL_PRECISION_SUMS = 16
 
 
-def compile_gemm(gemm: GemmCalls, first_elements: tuple[int, int], result: TensorSpec) -> Write:
-    """Compile the calls; `first_elements`: offset of each operand's first matrix, in elements."""
-    gpu, number, itemsize = driver(), result.device.number, result.dtype.itemsize
-    skips = [first * itemsize for first in (*first_elements, 0)]
-    starts = [[n * itemsize for n in offsets] for offsets in gemm.start_elements]
-    call = (_make_numpy_call if gpu.name == "simulator" else _make_cublas_call)(gpu, gemm, result)
+def compile_gemm(
+    gemm: GemmCalls, first_elements: tuple[int, int], dtype: DType, result: TensorSpec
+) -> Write:
+    """Compile the calls for operands of `dtype`.
+
+    `first_elements`: the offset of each operand's first matrix, in elements.
+    """
+    gpu, number = driver(), result.device.number
+    itemsizes = dtype.itemsize, dtype.itemsize, result.dtype.itemsize
+    skips = list(map(mul, (*first_elements, 0), itemsizes))
+    starts = [list(map(mul, offsets, itemsizes)) for offsets in gemm.start_elements]
+    make_call = _make_numpy_call if gpu.name == "simulator" else _make_cublas_call
+    call = make_call(gpu, gemm, dtype, result)
 
     def multiply_into_out(out: Tensor, x: Tensor, y: Tensor) -> None:
         operands = [t.memory.address + skip for t, skip in zip((x, y, out), skips, strict=True)]
@@ -329,11 +356,14 @@ def compile_gemm(gemm: GemmCalls, first_elements: tuple[int, int], result: Tenso
 GemmCall = Callable[[int, int, int], None]
 
 
-def _make_cublas_call(driver: Driver, gemm: GemmCalls, result: TensorSpec) -> GemmCall:
+def _make_cublas_call(
+    driver: Driver, gemm: GemmCalls, dtype: DType, result: TensorSpec
+) -> GemmCall:
     cuda = import_cupy_module("cupy").cuda
     cublas, handle_of = cuda.cublas, cuda.get_cublas_handle
-    kind, precision, scalar = _TYPES[result.dtype.name]
+    kind, precision, scalar = _TYPES[dtype.name]
     code, compute = getattr(cuda.runtime, kind), getattr(cublas, precision)
+    result_code = code if result.dtype == dtype else cuda.runtime.CUDA_R_32I
     one, zero = np.ones((), scalar), np.zeros((), scalar)
     alpha, beta = one.ctypes.data, zero.ctypes.data
     names = ["T" if factor.transposed else "N" for factor in (gemm.second, gemm.first)]
@@ -354,7 +384,7 @@ def _make_cublas_call(driver: Driver, gemm: GemmCalls, result: TensorSpec) -> Ge
         if short:
             cublas.setMathMode(handle, _FULL_PRECISION_SUMS)
         try:
-            a, b, c = (y, code, leading[0]), (x, code, leading[1]), (out, code, gemm.n)
+            a, b, c = (y, code, leading[0]), (x, code, leading[1]), (out, result_code, gemm.n)
             if count == 1:
                 cublas.gemmEx(*common_arguments, *a, *b, beta, *c, compute, best)
             else:
@@ -368,20 +398,20 @@ def _make_cublas_call(driver: Driver, gemm: GemmCalls, result: TensorSpec) -> Ge
     return call_cublas
 
 
-def _make_numpy_call(driver: Driver, gemm: GemmCalls, result: TensorSpec) -> GemmCall:
-    dtype = result.dtype
+def _make_numpy_call(driver: Driver, gemm: GemmCalls, dtype: DType, result: TensorSpec) -> GemmCall:
     count = gemm.batch_axis.size
     far_x, far_y, far_out = gemm.batch_axis.strides
     # As cuBLAS with CUBLAS_COMPUTE_32F: 16-bit floats are multiplied and added in float32, and each
     # result is rounded once.
-    work = dtypes.float32 if dtype.itemsize == 2 else dtype
+    work = dtypes.float32 if dtype.itemsize == 2 else result.dtype
 
     def array_over_address(
         address: int, rows: int, columns: int, leading: int, matrix_stride: int, is_output: bool
     ) -> Any:
         # Column-major, as BLAS has it: the leading dimension leads from column to column.
-        steps = (matrix_stride * dtype.itemsize, dtype.itemsize, leading * dtype.itemsize)
-        view = StridedMemory(address, (count, rows, columns), steps, dtype, result.device.number)
+        element = result.dtype if is_output else dtype
+        steps = (matrix_stride * element.itemsize, element.itemsize, leading * element.itemsize)
+        view = StridedMemory(address, (count, rows, columns), steps, element, result.device.number)
         return driver.array_over_memory(view, None, is_for_writing=is_output)
 
     def operand_in_work_dtype(
@@ -405,6 +435,78 @@ def _make_numpy_call(driver: Driver, gemm: GemmCalls, result: TensorSpec) -> Gem
 
 
 # ---- Integers
+#
+# cuBLAS multiplies int8 into int32 on tensor cores. The low 8 bits of that are the product modulo
+# 2**8, of signed and unsigned bytes alike, so one more launch narrows the result.
+
+# From this many products of elements on, tensor cores are expected to save more than the launches
+# of the narrowing and of copies cost: 2**24 products keep the kernel busy for about 10 us on an
+# H100 (an estimate from its 64 multiplications per clock and multiprocessor; nothing was timed).
+BYTE_GEMM_TERMS = 2**24
+
+# Sums of more products could overflow int32: (-128)**2 * 2**17 is 2**31.
+_BYTE_GEMM_DEPTH = 2**17 - 1
+
+# cuBLAS's tensor cores for int8 need matrices that are contiguous along the inner dimension, sizes,
+# leading dimensions and addresses in multiples of 4. Copies are made for the fastest loads, of 16.
+_BYTE_GEMM_UNIT, _BYTE_GEMM_COPY_UNIT = 4, 16
+
+
+def suits_byte_gemm(first: Layout, second: Layout, dtype: DType) -> bool:
+    """Return whether two stacks of matrices are multiplied by cuBLAS's product of int8."""
+    (m, k), n = first.shape[-2:], second.shape[-1]
+    sizes = [axis.size for axis in batch_axes(first, second)]
+    terms = m * n * k * prod(sizes)
+    return (
+        dtype.itemsize == 1
+        and terms >= BYTE_GEMM_TERMS
+        and k <= _BYTE_GEMM_DEPTH
+        and not (k % _BYTE_GEMM_UNIT or n % _BYTE_GEMM_UNIT)
+        and min(m, n) > 1  # a matrix by a vector is bound by memory, which tensor cores do not help
+        and max(m, n, *sizes) <= LARGEST
+        and prod(sorted(sizes)[:-1]) <= CALLS
+    )
+
+
+def byte_gemm_layout(layout: Layout, *, second: bool) -> Layout:
+    """Return the layout itself if cuBLAS's product of int8 accepts it, else one to copy into."""
+    *stack, rows, columns = range(layout.ndim)
+    matrix = blas_matrix(layout)
+    steps = [layout.strides[d] for d in stack if layout.shape[d] > 1]
+    if (
+        matrix is not None
+        and matrix.transposed == second
+        and matrix.leading_dimension <= LARGEST
+        and min(steps, default=0) >= 0
+        and not any(n % _BYTE_GEMM_UNIT for n in (layout.offset, matrix.leading_dimension, *steps))
+    ):
+        return layout
+    inner, other = (rows, columns) if second else (columns, rows)
+    padded = list(layout.shape)
+    padded[inner] = -(-padded[inner] // _BYTE_GEMM_COPY_UNIT) * _BYTE_GEMM_COPY_UNIT
+    return Layout.padded(layout.shape, padded, (inner, other, *reversed(stack)))
+
+
+def _compile_byte_gemm(
+    operation_name: str, first: Layout, second: Layout, result: TensorSpec, by_kernel: Write
+) -> Write:
+    """Compile a product of bytes by cuBLAS, with `by_kernel` for addresses it does not accept."""
+    wide = TensorSpec(dtypes.int32, Layout.row_major(result.layout.shape), result.device)
+    new = tensor_allocator(wide)
+    offsets = first.offset, second.offset
+    multiply = compile_gemm(plan_gemm(first, second), offsets, dtypes.int8, wide)
+    narrow = compile_plan(AssignPlan(operation_name, wide, result))
+
+    def write(out: Tensor, x: Tensor, y: Tensor) -> None:
+        if (x.memory.address | y.memory.address) % _BYTE_GEMM_UNIT:
+            by_kernel(out, x, y)
+            return
+        product = new()
+        multiply(product, x, y)
+        narrow(out, product)
+
+    return write
+
 
 FILE = "matmul.cu"
 

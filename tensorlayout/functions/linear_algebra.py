@@ -36,7 +36,8 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
 
     Integers wrap; 16-bit floats are multiplied in float32 and rounded once. Transposed, padded and
     flipped operands go to BLAS without a copy. An operand is copied only if its elements are not
-    adjacent in either dimension, and if it is of 16-bit floats (into float32).
+    adjacent in either dimension, and if it is of 16-bit floats (into float32). On CUDA, large
+    products of `int8` and `uint8` also copy operands that are not contiguous along k.
 
     >>> import tensorlayout as tl
     >>> tl.matmul(tl.asarray([[1, 2], [3, 4]]), tl.asarray([1, 10]))

@@ -112,6 +112,7 @@ class Runtime:
     memoryTypeHost, memoryTypeDevice, memoryTypeManaged = 1, 2, 3
     streamNonBlocking, eventDisableTiming = 1, 2
     CUDA_R_32F, CUDA_R_64F, CUDA_R_16F, CUDA_R_16BF, CUDA_C_32F, CUDA_C_64F = 0, 1, 2, 14, 4, 5
+    CUDA_R_8I, CUDA_R_32I = 3, 10
 
     def __init__(self, machine):
         self.machine = machine
@@ -677,7 +678,7 @@ class StrictCupy:
         Stream.ptds = Stream(ptds=True)
         self.pool = Pool()
         return SimpleNamespace(
-            runtime=runtime, driver=driver, cublas=Cublas(self), get_cublas_handle=lambda: 1,
+            runtime=runtime, driver=driver, cublas=Cublas(self), get_cublas_handle=lambda: HANDLE,
             function=SimpleNamespace(Module=Module, Function=Function),
             Device=Device, Event=Event, Stream=Stream, Graph=Graph,
             UnownedMemory=UnownedMemory, MemoryPointer=MemoryPointer,
@@ -701,19 +702,52 @@ def _errstate(*, divide=None, over=None, under=None, invalid=None, linalg=None):
         yield
 
 
+HANDLE = 77  # of cuBLAS
+
 # By the runtime's numbers.
 GEMM_DTYPES = {
     number: np.dtype(name)
-    for number, name in enumerate(("float32", "float64", "float16", "", "complex64", "complex128"))
-    if name
-} | {14: np.dtype(ml_dtypes.bfloat16)}
+    for number, name in {
+        0: "float32", 1: "float64", 2: "float16", 3: "int8", 4: "complex64", 5: "complex128",
+        10: "int32", 14: ml_dtypes.bfloat16,
+    }.items()
+}  # fmt: skip
+
+
+def _table(words):
+    return {
+        (int(compute), np.dtype(operand), np.dtype(result)): np.dtype(scalar)
+        for compute, operand, result, scalar in map(str.split, words.strip().splitlines())
+    }
+
+
+# What cublasGemmEx supports (cuBLAS 12.9): compute type, operands, result, and alpha and beta.
+GEMM_TYPES = _table("""
+    68 float16 float16 float32
+    68 float16 float32 float32
+    68 bfloat16 bfloat16 float32
+    68 bfloat16 float32 float32
+    68 float32 float32 float32
+    68 complex64 complex64 complex64
+    70 float64 float64 float64
+    70 complex128 complex128 complex128
+    72 int8 int32 int32
+    68 int8 float32 float32
+""")
+
+
+class CUBLASError(RuntimeError):
+    def __init__(self, status):
+        names = {7: "INVALID_VALUE", 15: "NOT_SUPPORTED"}
+        super().__init__(f"CUBLAS_STATUS_{names[status]}")
+        self.status = status
 
 
 class Cublas:
     """`cupy.cuda.cublas`: matrix products of columns, as BLAS has them."""
 
     CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_OP_C = 0, 1, 2
-    CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_64F = 68, 70
+    CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_64F, CUBLAS_COMPUTE_32I = 68, 70, 72
     CUBLAS_GEMM_DEFAULT = -1
 
     def __init__(self, cupy):
@@ -730,37 +764,66 @@ class Cublas:
         ldc, computeType, algo,
     ):  # fmt: skip
         a, b, c = (A, Atype, lda, 0), (B, Btype, ldb, 0), (C, Ctype, ldc, 0)
-        self._multiply(transa, transb, (m, n, k), a, b, c, 1)
+        scalars = alpha, beta, computeType, algo
+        self._multiply(handle, transa, transb, (m, n, k), scalars, a, b, c, 1)
 
     def gemmStridedBatchedEx(
         self, handle, transa, transb, m, n, k, alpha, A, Atype, lda, strideA, B, Btype, ldb,
         strideB, beta, C, Ctype, ldc, strideC, batchCount, computeType, algo,
     ):  # fmt: skip
         a, b, c = (A, Atype, lda, strideA), (B, Btype, ldb, strideB), (C, Ctype, ldc, strideC)
-        self._multiply(transa, transb, (m, n, k), a, b, c, batchCount)
+        scalars = alpha, beta, computeType, algo
+        self._multiply(handle, transa, transb, (m, n, k), scalars, a, b, c, batchCount)
 
-    def _multiply(self, transa, transb, sizes, a, b, c, count):
-        """Scalars are one and zero."""
+    def _multiply(self, handle, transa, transb, sizes, scalars, a, b, c, count):
+        assert handle == HANDLE
         m, n, k = (c_value(size, INT) for size in sizes)
+        self._check_types(scalars, a, b, c)
+        if a[1] == 3:
+            check_byte_gemm(transa, transb, (m, n, k), a, b, c)
         self.cupy.library()
         first = self._operand(a, m, k, transa, count)
         second = self._operand(b, k, n, transb, count)
-        work = "complex128" if first.dtype.kind == "c" else "float64"
+        result = self._operand(c, m, n, 0, count)
+        work = {"c": "complex128", "i": "int64"}.get(first.dtype.kind, "float64")
         with np.errstate(all="ignore"):
-            result = first.astype(work) @ second.astype(work)
-            self._operand(c, m, n, 0, count)[...] = result.astype(GEMM_DTYPES[c[1]])
+            result[...] = (first.astype(work) @ second.astype(work)).astype(result.dtype)
+
+    def _check_types(self, scalars, a, b, c):
+        """Types that cuBLAS supports together; alpha and beta, read in theirs, are 1 and 0."""
+        alpha, beta, compute, algo = scalars
+        if a[1] != b[1] or algo != self.CUBLAS_GEMM_DEFAULT:
+            raise CUBLASError(15)
+        dtype = GEMM_TYPES.get((compute, GEMM_DTYPES[a[1]], GEMM_DTYPES[c[1]]))
+        if dtype is None:
+            raise CUBLASError(15)
+        read = [
+            np.frombuffer(ctypes.string_at(item, dtype.itemsize), dtype)[0]
+            for item in (alpha, beta)
+        ]
+        assert read == [1, 0], f"alpha and beta are {read}"
 
     def _operand(self, arguments, rows, columns, transposed, count):
         address, kind, leading, far = arguments
         dtype = GEMM_DTYPES[kind]
         stored = (columns, rows) if transposed else (rows, columns)
-        assert leading >= max(1, stored[0])
+        if c_value(leading, INT) < max(1, stored[0]) or far < 0:
+            raise CUBLASError(7)
+        assert not address % dtype.itemsize
         steps = (far * dtype.itemsize, dtype.itemsize, leading * dtype.itemsize)
         nbytes = sum((n - 1) * s for n, s in zip((count, *stored), steps, strict=True))
         memory = (ctypes.c_uint8 * (nbytes + dtype.itemsize)).from_address(address)
         result = np.ndarray((count, *stored), dtype, memory, 0, steps)
         result = result.swapaxes(1, 2) if transposed else result
         return result.conj() if transposed == self.CUBLAS_OP_C else result
+
+
+def check_byte_gemm(transa, transb, sizes, a, b, c):
+    """Refuse int8 that tensor cores do not take: only A is transposed, all numbers are in fours."""
+    m, _, k = sizes
+    numbers = (m, k, *(item for operand in (a, b, c) for item in (operand[0], *operand[2:])))
+    if (transa, transb) != (1, 0) or any(number % 4 for number in numbers):
+        raise CUBLASError(15)
 
 
 def installed(patch, machine):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from cuda_memory import ARCHITECTURES, resources
 from enqueued import enqueued
-from simulated import GPUS, needs_compiler, opened, simulator, stand_in
+from simulated import GPUS, hybrid, needs_compiler, opened, simulator, stand_in
 from tensors import as_dtype, close, kind, slots
 
 import tensorlayout as tl
@@ -220,6 +220,88 @@ def test_memory_that_was_never_written_is_not_multiplied():
         assert (np.asarray((y @ y + 1).to_device("cpu")) == 4).all()
 
 
+# ---- Bytes by cuBLAS
+
+
+def bytes_of(dtype, *shape, seed=0):
+    """Random bytes, whose products wrap."""
+    values = np.random.default_rng(seed).integers(0, 256, shape, np.uint8)
+    return values.view(dtype)
+
+
+# Layouts of both operands, and the copies that cuBLAS needs.
+BYTE_OPERANDS = {
+    "as cuBLAS takes them": (lambda x: x, lambda y: tl.to_layout(y, (0, 1)), 0),
+    "rows of both": (lambda x: x, lambda y: y, 1),
+    "columns of both": (lambda x: tl.to_layout(x, (0, 1)), lambda y: tl.to_layout(y, (0, 1)), 1),
+    "flipped": (lambda x: x[::-1], lambda y: y[:, ::-1], 2),
+    "rows not in fours": (
+        lambda x: tl.to_layout(x, Layout.padded(x.shape, (x.shape[0], x.shape[1] + 1))),
+        lambda y: tl.to_layout(y, (0, 1)),
+        1,
+    ),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("case", BYTE_OPERANDS)
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_large_products_of_bytes_are_products_of_cublas(driver, case, dtype):
+    left, right, copies = BYTE_OPERANDS[case]
+    a, b = bytes_of(dtype, 256, 260), bytes_of(dtype, 260, 256, seed=1)
+    x, y = left(on_cuda(a)), right(on_cuda(b))
+    check(x, y, product(*(np.asarray(operand.to_device("cpu")) for operand in (x, y))))
+    assert [name for name, *_ in copied(lambda: x @ y)] == ["matmul"] * copies
+    done = count_second_call(driver, lambda: x @ y)
+    # One launch and one temporary more than copies need: the result narrowed from int32.
+    expected = Counter(allocations=2 + copies, launches=1 + copies, library_calls=1)
+    assert done == expected
+
+
+@needs_compiler
+def test_which_products_of_bytes_are_cublas(driver):
+    """From 2**24 products on, and if sizes are multiples of 4 and sums fit int32."""
+    for shapes, dtype, libraries in (
+        (((256, 256), (256, 256)), "int8", 1),
+        (((252, 256), (256, 256)), "int8", 0),
+        (((256, 258), (258, 256)), "int8", 0),
+        (((256, 256), (256, 258)), "int8", 0),
+        (((256, 256), (256, 256)), "int16", 0),
+        (((4, 64, 256), (4, 256, 256)), "int8", 1),
+        (((2, 3, 64, 256), (3, 256, 256)), "uint8", 2),
+        (((1, 2**17 - 4), (2**17 - 4, 128)), "int8", 0),
+        (((2, 2**17 - 4), (2**17 - 4, 64)), "int8", 0),
+        (((2, 2**17 - 4), (2**17 - 4, 72)), "int8", 1),
+        (((2, 2**17), (2**17, 72)), "int8", 0),
+    ):
+        plan = [ROWS(shapes[0]), ROWS(shapes[1])]
+        suits = matmul.suits_byte_gemm(*plan, as_dtype(dtype))
+        assert suits == bool(libraries), shapes
+        if suits:
+            copies = [matmul.byte_gemm_layout(x, second=x is plan[1]) for x in plan]
+            assert len(plan_gemm(*copies).start_elements) == libraries
+
+
+@needs_compiler
+def test_the_extremes_of_bytes_do_not_overflow(driver):
+    x = on_cuda(np.full((2, 2**17 - 4), -128, np.int8))
+    y = on_cuda(np.full((72, 2**17 - 4), -128, np.int8)).mT
+    assert matmul.suits_byte_gemm(x.spec.layout, y.spec.layout, x.dtype)
+    assert not np.asarray((x @ y).to_device("cpu")).any()
+    x[:, 0] = -127
+    assert (np.asarray((x @ y).to_device("cpu")) == -128).all()  # 127 * 128 modulo 2**8
+
+
+@needs_compiler
+def test_addresses_that_are_not_in_fours_go_to_the_kernel(driver):
+    memory = on_cuda(bytes_of("int8", 256 * 256 + 1))
+    a = np.asarray(memory[1:].to_device("cpu")).reshape(256, 256)
+    x = tl.reshape(memory[1:], (256, 256), copy=False)
+    check(x, x.mT, product(a, a.T))
+    done = count_second_call(driver, lambda: x @ x.mT)
+    assert done == Counter(allocations=1, launches=1)
+
+
 # ---- What BLAS is told
 
 
@@ -260,7 +342,8 @@ class Cublas:
     """Stands for the module; writes down calls under its names and signatures."""
 
     CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_OP_C = 0, 1, 2
-    CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_64F, CUBLAS_GEMM_DEFAULT = 68, 70, -1
+    CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_64F, CUBLAS_COMPUTE_32I = 68, 70, 72
+    CUBLAS_GEMM_DEFAULT = -1
 
     def __init__(self):
         self.calls = []
@@ -295,6 +378,7 @@ def cublas_written_down():
         cupy.cuda.cublas, cupy.cuda.get_cublas_handle = Cublas(), lambda: 77
         for number, (name, _, _) in enumerate(_TYPES.values()):
             setattr(cupy.cuda.runtime, name, number)
+        cupy.cuda.runtime.CUDA_R_32I = 10
         yield recorder, cupy.cuda.cublas
 
 
@@ -304,7 +388,7 @@ def test_the_arguments_of_a_call():
     assert gemm.batch_axis == Axis(2, (30, 0, 15))
     with cublas_written_down() as (_, library):
         x, y, out = (tl.zeros(n, dtype="float32", device="cuda") for n in (60, 30, 30))
-        compile_gemm(gemm, (2, 0), out.spec)(out, x, y)
+        compile_gemm(gemm, (2, 0), x.dtype, out.spec)(out, x, y)
         assert library.calls == [("batched", 5, 3, 4, 2, 2, 2, 0, 30, 15, 2, 1.0, 0.0)]
         assert (library.operations, library.leading) == ((1, 0), (6, 8, 5))
         addresses = (y.memory.address, x.memory.address + 8, out.memory.address)
@@ -328,6 +412,13 @@ def test_the_calls_of_cublas():
         assert calls == [("mode", 16), ("gemmEx", 2, 2, 2, 0, 0, 2, 2, 2, 68), ("mode", 0)]
 
 
+def test_what_cublas_is_told_of_bytes():
+    with cublas_written_down() as (_, library):
+        x = tl.zeros((256, 256), dtype="uint8", device="cuda")
+        x @ x.mT
+        assert library.calls == [("gemmEx", 256, 256, 256, 1, 0, 256, 256, 256, 72)]
+
+
 def test_cupy_has_what_is_called():
     cupy = pytest.importorskip("cupy", reason="optional: cupy")
     library = pytest.importorskip(  # an ImportError of another kind where libcublasLt is missing
@@ -340,7 +431,7 @@ def test_cupy_has_what_is_called():
     for name in dir(Cublas):
         if name.startswith("CUBLAS"):
             assert getattr(Cublas, name) == getattr(library, name)
-    for name, precision, _ in _TYPES.values():
+    for name, precision, _ in (*_TYPES.values(), ("CUDA_R_32I", "CUBLAS_COMPUTE_32I", "")):
         assert hasattr(cupy.cuda.runtime, name)
         assert hasattr(library, precision)
     assert callable(cupy.cuda.get_cublas_handle)
@@ -350,8 +441,8 @@ def test_cupy_has_what_is_called():
 
 EFFICIENCY = {
     "row-major": lambda x, y: (x, y),
-    "first transposed": lambda x, y: (x.mT.copy().mT, y),
-    "second transposed": lambda x, y: (x, y.mT.copy().mT),
+    "first transposed": lambda x, y: (tl.to_layout(x, (0, 1)), y),
+    "second transposed": lambda x, y: (x, tl.to_layout(y, (0, 1))),
     "padded rows": lambda x, y: tuple(tl.to_layout(matrix, Layout.padded(
         matrix.shape, (matrix.shape[0], matrix.shape[1] + 32))) for matrix in (x, y)),
 }  # fmt: skip
@@ -402,6 +493,36 @@ def test_compiled_for_a_gpu_without_spills(architecture):
 
 
 # ---- On a GPU, and on what stands for one
+
+
+@pytest.mark.parametrize("gpu", GPUS)
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_gpu_large_products_of_bytes(dtype, gpu):
+    a, b = bytes_of(dtype, 2, 128, 260), bytes_of(dtype, 260, 256, seed=1)
+    with opened(gpu):
+        for left, right, _ in BYTE_OPERANDS.values():
+            x, y = left(on_cuda(a[0])), right(on_cuda(b))
+            check(x, y, product(*(np.asarray(operand.to_device("cpu")) for operand in (x, y))))
+        check(on_cuda(a), on_cuda(b), product(a, b))
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("name", "types", "message"),
+    [
+        ("float16", ("CUDA_R_16F", "CUBLAS_COMPUTE_32F", "float16"), "alpha and beta are"),
+        ("float64", ("CUDA_R_64F", "CUBLAS_COMPUTE_32F", "float64"), "NOT_SUPPORTED"),
+    ],
+)
+def test_the_strict_machine_reads_scalars_in_their_type(name, types, message, monkeypatch):
+    """The types that `_TYPES` has for cuBLAS are the ones that it supports."""
+    a = numbers(name, (5, 6))
+    with hybrid():
+        x = on_cuda(a)
+        check(x, x.mT, product(a, a.T))
+    monkeypatch.setitem(_TYPES, name, types)
+    with hybrid(), pytest.raises((AssertionError, RuntimeError), match=message):
+        check(on_cuda(a), on_cuda(a).mT, product(a, a.T))
 
 
 @pytest.mark.parametrize("gpu", GPUS)

@@ -25,6 +25,7 @@ from tensorlayout.cuda.engine import (
     make_writer,
     tensor_allocator,
 )
+from tensorlayout.cuda.engine.cublas import CapturingCublas
 from tensorlayout.cuda.engine.driver import Driver, StridedMemory, driver, import_cupy_module
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import MAX_RANK, Axis, Layout, merge_axes
@@ -373,10 +374,11 @@ def _make_cublas_call(
     best, short = cublas.CUBLAS_GEMM_DEFAULT, result.dtype.itemsize == 2
     leading = gemm.second.leading_dimension, gemm.first.leading_dimension
     count, (far_x, far_y, far_out) = gemm.batch_axis.size, gemm.batch_axis.strides
+    number = result.device.number
 
     def call_cublas(x: int, y: int, out: int) -> None:
-        # For its effects: it counts the library call, and refuses it in the capture of a graph.
-        driver.array_module("gemm")
+        driver.counters.library_calls += 1
+        library = CapturingCublas(cuda) if driver.is_capturing(number) else cublas
         handle = handle_of()
         common_arguments = (handle, *ops, gemm.n, gemm.m, gemm.k, alpha)
         # The handle is CuPy's, which the user's own calls share, so its mode is restored.
@@ -386,10 +388,10 @@ def _make_cublas_call(
         try:
             a, b, c = (y, code, leading[0]), (x, code, leading[1]), (out, result_code, gemm.n)
             if count == 1:
-                cublas.gemmEx(*common_arguments, *a, *b, beta, *c, compute, best)
+                library.gemmEx(*common_arguments, *a, *b, beta, *c, compute, best)
             else:
                 operands = (*a, far_y, *b, far_x, beta, *c, far_out)
-                cublas.gemmStridedBatchedEx(*common_arguments, *operands, count, compute, best)
+                library.gemmStridedBatchedEx(*common_arguments, *operands, count, compute, best)
         finally:
             if short:
                 cublas.setMathMode(handle, mode)

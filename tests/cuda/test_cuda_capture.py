@@ -5,6 +5,7 @@ import importlib
 import re
 import threading
 import weakref
+from types import SimpleNamespace
 from unittest.mock import MagicMock
 
 import numpy as np
@@ -13,7 +14,7 @@ from fake_cupy import Stream
 from simulated import on_gpu, stand_in
 
 import tensorlayout as tl
-from tensorlayout.cuda.engine import faults
+from tensorlayout.cuda.engine import cublas, faults
 from tensorlayout.cuda.engine.driver import driver
 from tensorlayout.functions import dispatch
 from tensorlayout.functions.statistical import _CUMULATIVE_SUM
@@ -21,7 +22,10 @@ from tensorlayout.plan.base import CaptureError
 
 
 @pytest.fixture
-def recorder():
+def recorder(monkeypatch):
+    names = "SetStream_v2", "GemmEx", "GemmStridedBatchedEx", "GetStatusString"
+    library = SimpleNamespace(**{f"cublas{name}": MagicMock(return_value=0) for name in names})
+    monkeypatch.setattr(cublas, "load_cublas", {12: library}.get)
     with stand_in() as recorder:
         cuda = importlib.import_module("cupy").cuda
         cuda.cublas, cuda.get_cublas_handle = MagicMock(), lambda: 77
@@ -59,6 +63,14 @@ NEW = {
     "product": (
         lambda: (zeros(8, 8, dtype="int32"), zeros(8, 8, dtype="int8")),
         lambda x, y: tl.matmul(x, y),
+    ),
+    "product of floats": (
+        lambda: (zeros(8, 8, dtype="float64"), zeros(8, 8)),
+        lambda x, y: tl.matmul(x, y),
+    ),
+    "products of a stack": (
+        lambda: (zeros(3, 8, 4, dtype="float64"), zeros(3, 4, 2)),
+        lambda x, y: tl.matmul(x, y) + tl.vecdot(x[:, :2, :], x[:, 2:4, :])[:, :1, None],
     ),
 }
 IN_PLACE = {
@@ -180,8 +192,6 @@ REFUSED = {
     "nonzero": (WAITS, tl.nonzero),
     "to_device ": (UPLOADS, lambda x: tl.ones(3).to_device("cuda")),
     "__setitem__": (WAITS, lambda x: x.__setitem__(x > 0, tl.ones(2, device="cuda"))),
-    "matmul": (LIBRARY, lambda x: x @ x),
-    "vecdot": (LIBRARY, lambda x: tl.vecdot(x, x)),
     "svdvals": (LIBRARY, tl.linalg.svdvals),
     "fft": (LIBRARY, lambda x: tl.fft.fft(tl.astype(x, "complex64"))),
     "unique_values": (LIBRARY, tl.unique_values),
@@ -206,7 +216,7 @@ def test_what_a_graph_cannot_hold_is_refused(recorder, stream, name):
     assert bytes(np.asarray(x.to_device("cpu"))) == before
 
 
-def test_operations_of_integers_by_a_kernel_are_held(recorder, stream):
+def test_operations_by_kernels_are_held(recorder, stream):
     x, y = zeros(8, 8, dtype="int32"), zeros(100)
     searched = zeros(10)
 
@@ -219,6 +229,26 @@ def test_operations_of_integers_by_a_kernel_are_held(recorder, stream):
     calls()
     stream.begin_capture()
     calls()
+    stream.end_capture()
+
+
+def test_a_product_of_floats_is_cublas_on_the_stream_that_captures(recorder, stream):
+    x = zeros(8, 8)
+    library = cublas.load_cublas(12)
+    x @ x
+    library.cublasGemmEx.assert_not_called()  # CuPy's binding did it
+    stream.begin_capture()
+    result = x @ x
+    assert library.cublasSetStream_v2.call_args.args == (77, stream.ptr)
+    arguments = library.cublasGemmEx.call_args.args
+    declared = library.cublasGemmEx.argtypes
+    assert len(arguments) == len(declared) == 19
+    assert arguments[0] == 77
+    assert arguments[14] == result.memory.address
+    library.cublasGemmEx.return_value = 13
+    library.cublasGetStatusString.return_value = b"CUBLAS_STATUS_EXECUTION_FAILED"
+    with pytest.raises(RuntimeError, match=r"^cublasGemmEx: CUBLAS_STATUS_EXECUTION_FAILED$"):
+        x @ x
     stream.end_capture()
 
 

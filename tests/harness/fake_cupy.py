@@ -195,6 +195,9 @@ class FakeRuntime:
             raise CUDARuntimeError("cudaErrorNoDevice: no CUDA-capable device is detected")
         return self.recorder.device_count
 
+    def runtimeGetVersion(self):
+        return 12090
+
     def getDevice(self):
         return self.recorder.device
 

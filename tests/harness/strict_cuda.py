@@ -551,9 +551,9 @@ class Machine:
 
         def run():
             if not from_host:
-                self._check_live(source, size)
+                self.check_live(source, size)
             if not to_host:
-                self._check_live(to, size)
+                self.check_live(to, size)
             if from_host:
                 ctypes.memmove(to, read(), size)
             elif to_host and pageable:
@@ -565,7 +565,7 @@ class Machine:
         if pageable and to_host and self.random.random() < 0.5:
             self.wait([work])
 
-    def _check_live(self, address, size):
+    def check_live(self, address, size):
         if not any(item.contains(address, size) for item in self.simulator.ranges):
             msg = f"a copy of {size} bytes at {address:#x}, which are not all allocated"
             raise simulator.KernelError(msg)

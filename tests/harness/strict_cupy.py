@@ -25,6 +25,7 @@ import numpy as np
 from fake_cupy import PinnedMemory, UnownedMemory, cupy_of, ndarray
 from strict_cuda import ERRORS, Event, Refused
 
+from tensorlayout.cuda.engine import cublas
 from tensorlayout.cuda.engine.kernel_shapes import kernel_label
 from tensorlayout.cuda.engine.simulator import KernelError
 
@@ -120,6 +121,9 @@ class Runtime:
     @c_call_of_any_thread
     def getDeviceCount(self):
         return self.machine.device_count
+
+    def runtimeGetVersion(self):
+        return 12090
 
     def getDevice(self):
         return self.machine.device
@@ -464,10 +468,18 @@ class StrictCupy:
 
     def library(self):
         machine = self.machine
+        self._do(lambda: machine.library(machine.stream_in_use()))
+
+    def enqueue(self, stream, run):
+        """Work of a library on a stream."""
+        self._do(lambda: self.machine.enqueue(stream, run))
+
+    def _do(self, action):
+        machine = self.machine
         with machine.lock:
             try:
                 machine.enter()
-                machine.library(machine.stream_in_use())
+                action()
             except Refused as refused:
                 status = refused.status
             else:
@@ -775,19 +787,32 @@ class Cublas:
         scalars = alpha, beta, computeType, algo
         self._multiply(handle, transa, transb, (m, n, k), scalars, a, b, c, batchCount)
 
+    def _stream(self, handle):
+        """The current stream. CuPy's binding refuses one that captures."""
+        stream = self.cupy.machine.stream_in_use()
+        if stream.capture:
+            raise NotImplementedError("calling cuBLAS API during stream capture is unsupported")
+        return stream
+
     def _multiply(self, handle, transa, transb, sizes, scalars, a, b, c, count):
         assert handle == HANDLE
         m, n, k = (c_value(size, INT) for size in sizes)
         self._check_types(scalars, a, b, c)
         if a[1] == 3:
             check_byte_gemm(transa, transb, (m, n, k), a, b, c)
-        self.cupy.library()
-        first = self._operand(a, m, k, transa, count)
-        second = self._operand(b, k, n, transb, count)
-        result = self._operand(c, m, n, 0, count)
-        work = {"c": "complex128", "i": "int64"}.get(first.dtype.kind, "float64")
-        with np.errstate(all="ignore"):
-            result[...] = (first.astype(work) @ second.astype(work)).astype(result.dtype)
+        operands = (a, m, k, transa, count), (b, k, n, transb, count), (c, m, n, 0, count)
+        for operand in operands:
+            _blas_matrices(*operand)
+
+        def run():
+            first, second, result = (
+                _blas_matrices(*operand, self.cupy.machine.check_live) for operand in operands
+            )
+            work = {"c": "complex128", "i": "int64"}.get(first.dtype.kind, "float64")
+            with np.errstate(all="ignore"):
+                result[...] = (first.astype(work) @ second.astype(work)).astype(result.dtype)
+
+        self.cupy.enqueue(self._stream(handle), run)
 
     def _check_types(self, scalars, a, b, c):
         """Types that cuBLAS supports together; alpha and beta, read in theirs, are 1 and 0."""
@@ -803,19 +828,24 @@ class Cublas:
         ]
         assert read == [1, 0], f"alpha and beta are {read}"
 
-    def _operand(self, arguments, rows, columns, transposed, count):
-        address, kind, leading, far = arguments
-        dtype = GEMM_DTYPES[kind]
-        stored = (columns, rows) if transposed else (rows, columns)
-        if c_value(leading, INT) < max(1, stored[0]) or far < 0:
-            raise CUBLASError(7)
-        assert not address % dtype.itemsize
-        steps = (far * dtype.itemsize, dtype.itemsize, leading * dtype.itemsize)
-        nbytes = sum((n - 1) * s for n, s in zip((count, *stored), steps, strict=True))
-        memory = (ctypes.c_uint8 * (nbytes + dtype.itemsize)).from_address(address)
-        result = np.ndarray((count, *stored), dtype, memory, 0, steps)
-        result = result.swapaxes(1, 2) if transposed else result
-        return result.conj() if transposed == self.CUBLAS_OP_C else result
+
+def _blas_matrices(arguments, rows, columns, transposed, count, check=None):
+    """A stack of matrices at an address, whose bytes are given to `check`."""
+    address, kind, leading, far = arguments
+    dtype = GEMM_DTYPES[kind]
+    stored = (columns, rows) if transposed else (rows, columns)
+    if c_value(leading, INT) < max(1, stored[0]) or far < 0:
+        raise CUBLASError(7)
+    assert not address % dtype.itemsize
+    steps = (far * dtype.itemsize, dtype.itemsize, leading * dtype.itemsize)
+    nbytes = sum((n - 1) * s for n, s in zip((count, *stored), steps, strict=True))
+    if check is None:
+        return None
+    check(address, nbytes + dtype.itemsize)
+    memory = (ctypes.c_uint8 * (nbytes + dtype.itemsize)).from_address(address)
+    result = np.ndarray((count, *stored), dtype, memory, 0, steps)
+    result = result.swapaxes(1, 2) if transposed else result
+    return result.conj() if transposed == Cublas.CUBLAS_OP_C else result
 
 
 def check_byte_gemm(transa, transb, sizes, a, b, c):
@@ -826,7 +856,46 @@ def check_byte_gemm(transa, transb, sizes, a, b, c):
         raise CUBLASError(15)
 
 
+class CFunction:
+    """A function of a C library, as ctypes calls it: with declared arguments, which must fit."""
+
+    argtypes = restype = None
+
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, *arguments):
+        count = len(inspect.signature(self.function).parameters)
+        assert len(self.argtypes) == len(arguments) == count, "undeclared arguments"
+        for kind, value in zip(self.argtypes, arguments, strict=True):
+            assert value is None or kind(value).value in (value, None), f"{value} is no {kind}"
+        return self.function(*arguments)
+
+
+class CLibrary(Cublas):
+    """libcublas: CuPy's functions by C's names, on the stream of the handle, capturing or not."""
+
+    def __init__(self, cupy):
+        super().__init__(cupy)
+        self.stream = None
+        self.cublasSetStream_v2 = CFunction(self._set_stream)
+        self.cublasGemmEx = CFunction(self.gemmEx)
+        self.cublasGemmStridedBatchedEx = CFunction(self.gemmStridedBatchedEx)
+        self.cublasGetStatusString = CFunction(lambda status: b"CUBLAS_STATUS")
+
+    def _set_stream(self, handle, stream):
+        assert handle == HANDLE
+        self.stream = self.cupy.machine.stream(stream)
+        return 0
+
+    def _stream(self, handle):
+        return self.stream
+
+
 def installed(patch, machine):
     """CuPy's modules in the place of any others, while a MonkeyPatch lasts."""
-    for name, module in StrictCupy(machine).modules().items():
+    cupy = StrictCupy(machine)
+    for name, module in cupy.modules().items():
         patch.setitem(sys.modules, name, module)
+    library = CLibrary(cupy)
+    patch.setattr(cublas, "load_cublas", lambda major: {12: library}[major])

@@ -18,6 +18,7 @@ from tensors import as_dtype, close, kind, slots
 
 import tensorlayout as tl
 from tensorlayout.cuda import matmul
+from tensorlayout.cuda.engine import cublas
 from tensorlayout.cuda.engine.kernel_shapes import kernels_in_file, parameter_struct_type
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.matmul import _TYPES, BlasMatrix, blas_matrix, compile_gemm, plan_gemm
@@ -435,6 +436,9 @@ def test_cupy_has_what_is_called():
         assert hasattr(cupy.cuda.runtime, name)
         assert hasattr(library, precision)
     assert callable(cupy.cuda.get_cublas_handle)
+    c_library = cublas.load_cublas(cupy.cuda.runtime.runtimeGetVersion() // 1000)
+    for name in cublas._ARGUMENTS:
+        assert hasattr(c_library, name)
 
 
 # ---- The kernel for integers

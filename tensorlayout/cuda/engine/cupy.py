@@ -545,8 +545,8 @@ class CupyDriver(Driver):
         self.cuda.get_current_stream().synchronize()
 
     def array_module(self, purpose: str) -> Any:
-        # CuPy's cuBLAS and cuSOLVER refuse a capturing stream. Memory that its other functions
-        # allocate would not live as long as the graph.
+        # CuPy's cuSOLVER refuses a capturing stream. Memory that its other functions allocate would
+        # not live as long as the graph. Products use cuBLAS without CuPy (engine/cublas.py).
         self._check_not_capturing("it calls CuPy's libraries")
         self.counters.library_calls += 1
         return self._cupy

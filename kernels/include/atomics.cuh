@@ -1,9 +1,9 @@
 // Atomic operations on global memory for int32_t, uint32_t, int64_t and uint64_t, which return the
 // previous value, and additions in shared memory, which return nothing. They are relaxed: they do
-// not order other accesses. Sums of floats are omitted on purpose, because their last digits would
-// depend on the order of threads.
+// not order other accesses. The last digits of sums of floats depend on the order of threads.
 #pragma once
 
+#include "dtypes.cuh"
 #include "memory.cuh"
 
 #ifdef TENSORLAYOUT_SIMULATOR
@@ -41,3 +41,16 @@ template <class T> DEVICE void atomic_max_if(bool active, T* at, T value) {
 }
 
 #endif
+
+// Replaces an element of 4 or 8 bytes by change(element).
+template <class T, class Change>
+DEVICE void atomic_change(T* at, Change change) {
+    using Word = bits_of<T>;
+    Word* const word = reinterpret_cast<Word*>(at);
+    Word seen = atomic_cas(word, Word(0), Word(0));  // a load
+    for (;;) {
+        const Word before = atomic_cas(word, seen, bits_as<Word>(change(bits_as<T>(seen))));
+        if (before == seen) return;
+        seen = before;
+    }
+}

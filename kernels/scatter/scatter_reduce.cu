@@ -1,6 +1,13 @@
 // Adds values to the elements at their positions, or computes the minimum or maximum of both. It
-// works like scatter/scatter.cu, but every value counts. Values for one place are combined in index
-// order. If a place has RUN values or more, each RUN of them are combined first, then each RUN of
+// works like scatter/scatter.cu, but every value counts.
+//
+// change_elements   Combines each value with its element by an atomic operation: one launch, for
+//                   integers of 4 and 8 bytes, which have the same result in any order, and for
+//                   floats of these sizes if the caller accepts sums in any order. Threads follow
+//                   the order of the destination. Worst: many values for one place, which wait for
+//                   each other.
+//
+// Otherwise values for one place are combined in index order. If a place has RUN values or more, each RUN of them are combined first, then each RUN of
 // the results, and so on. So the result, also of floats, is the same in each execution and the same
 // as the host's. A thread has at most a few times RUN steps for each power of RUN up to the number
 // of values.
@@ -22,9 +29,10 @@
 //                   If all values are the same integer, as in a histogram, these counts and one
 //                   addition are enough.
 //
-// Bytes moved: 8 to 16 per place, 8 per position and those of the sort, and each element once or
-// twice.
+// Bytes moved: of change_elements each value once and its element twice. Otherwise 8 to 16 per
+// place, 8 per position and those of the sort, and each element once or twice.
 #define LEAST_BLOCKS 2
+#include "atomics.cuh"
 #include "functions.cuh"
 #include "reach.cuh"
 
@@ -117,7 +125,47 @@ struct Combining {
     int32_t levels;
 };
 
+template <int Rank, class Index>
+struct Changing {
+    void* to;
+    const void* values;
+    Reach<Rank, Index, 2> reach;  // destination, values
+};
+
 #ifdef ELEMENT
+
+// Combines `value` with an element, atomically: of complex numbers each part.
+template <template <class> class Functor, class T>
+DEVICE void change_element(T* at, T value) {
+    if constexpr (is_complex<T>) {
+        atomic_add(&at->re, value.re);
+        atomic_add(&at->im, value.im);
+    } else if constexpr (sizeof(T) < 4) {  // no launch asks for these
+    } else if constexpr (is_same<Functor<T>, functions::add<T>>) {
+        atomic_add(at, value);
+    } else if constexpr (!is_integer<T>) {
+        atomic_change(at, [=](T old) { return Functor<T>::apply(old, value); });
+    } else if constexpr (is_same<Functor<T>, functions::minimum<T>>) {
+        atomic_min(at, value);
+    } else {
+        atomic_max(at, value);
+    }
+}
+
+template <template <class> class Functor, int Rank, class Index>
+DEVICE void change(const Changing<Rank, Index>& p) {
+    using T = ELEMENT;
+    Found<Rank, Index, 2> found;
+    find(p.reach, found);
+    T values[found.COUNT];
+#pragma unroll
+    for (int k = 0; k < found.COUNT; ++k)
+        values[k] = load_if(found.active[k], static_cast<const T*>(p.values) + found.at[k][1]);
+#pragma unroll
+    for (int k = 0; k < found.COUNT; ++k)
+        if (found.inside[k])
+            change_element<Functor>(static_cast<T*>(p.to) + found.at[k][0], values[k]);
+}
 
 constexpr int RUN_BITS = 8, RUN = 1 << RUN_BITS;  // as in tensorlayout/plan/scatter.py
 
@@ -232,6 +280,7 @@ KERNEL(fold_runs, Folding<INDEX>) { CHOSEN(fold) }
 #elif defined(ELEMENT)
 SHAPES(WITH ELEMENT, RANK = 1 2 3 0, INDEX = int32_t int64_t)
 KERNEL(combine_elements, Combining<RANK, INDEX>) { CHOSEN(combine) }
+KERNEL(change_elements, Changing<RANK, INDEX>) { CHOSEN(change) }
 #elif defined(RANK)
 SHAPES(WITHOUT ELEMENT, RANK = 1 2 3 0, INDEX = int32_t int64_t)
 KERNEL(tally_positions, Tally<RANK, INDEX>) { tally(p); }

@@ -15,8 +15,9 @@ inline T exchange(T* at, Change change, Place place) {
 }
 
 template <class T> inline T atomic_add(T* at, T value, SIMULATOR_PLACE) {
-    const auto sum = [=](T old) {  // which wraps, as on a GPU
-        return static_cast<T>(static_cast<uint64_t>(old) + static_cast<uint64_t>(value));
+    const auto sum = [=](T old) {
+        if constexpr (T(0.5) != T(0)) return old + value;  // floats; integers wrap, as on a GPU
+        else return static_cast<T>(static_cast<uint64_t>(old) + static_cast<uint64_t>(value));
     };
     return exchange(at, sum, {file, line});
 }

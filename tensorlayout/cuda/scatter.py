@@ -5,7 +5,7 @@ Positions out of bounds write nothing; `faults` raises the IndexError later.
 If several values for one place can differ, the last one in index order wins, as on the CPU: a table
 holds, for each place, the greatest number of a position that refers to it (the *winner*).
 Combinations take values in index order and in runs (`plan.scatter.RUN`), so that float sums have
-the same bits on both devices.
+the same bits on both devices. Where the order does not show, or may, they are atomic.
 """
 
 from __future__ import annotations
@@ -348,11 +348,65 @@ def compile_scatter_reduce(plan: ScatterReducePlan) -> Write:
 
 def compile_inplace_scatter_reduce(plan: ScatterReducePlan) -> Write:
     """Compile ``combine(out, value, *positions)``, with operands apart from `out`."""
-    number, (scatter, take) = plan.result.device.number, _normalize_values(plan.scatter)
+    number, dtype = plan.result.device.number, plan.result.dtype
+    # Integers have the same result in any order.
+    if (dtype.kind in "iu" or not plan.deterministic) and dtype.itemsize >= 4:
+        return _compile_atomic_combination(plan)
+    scatter, take = _normalize_values(plan.scatter)
     combine = make_writer(
         number, lambda _: plan_scatter_reduce(scatter, plan.function), aligned_count=0
     )
     return lambda out, value, *positions: combine(out, take(value), *positions)
+
+
+def _compile_atomic_combination(plan: ScatterReducePlan) -> Write:
+    """Compile one launch that changes each element by atomic operations."""
+    value, dtype = plan.scatter.value, plan.result.dtype
+    assert isinstance(value, TensorSpec), "numbers are tensors by now"
+    layout = value.layout if value.dtype == dtype else value.layout.form
+    converted = TensorSpec(dtype, layout, value.device)
+    scatter = replace(plan.scatter, value=converted)
+    combine = make_writer(
+        plan.result.device.number,
+        lambda _: plan_atomic_combination(scatter, plan.function),
+        aligned_count=0,
+    )
+    if converted == value:
+        return combine
+    convert = compile_traced_copy(Event(scatter.name, value, converted), CopyPlan(value, converted))
+    return lambda out, value, *positions: combine(out, convert(value), *positions)
+
+
+def plan_atomic_combination(plan: ScatterPlan, function: str) -> Launches:
+    """Plan the launch; memories of the call: the destination, values, positions."""
+    layout, dtype, index_map = plan.result.layout, plan.result.dtype, plan.index_map
+    steps = [(layout.strides[d], 0) for d in index_map.dims]
+    combined_positions = combine_position_tensors(plan, layout, plan.shape, steps, VALUES + 1)
+    if not combined_positions.remaining:
+        return combined_positions.launches
+    values = broadcast_values_layout(plan)
+    assert values is not None, "there is a value for each position"
+    first = layout.offset + combined_positions.memory_shifts[DESTINATION]
+    loop = make_index_loop(
+        index_map,
+        plan.shape,
+        [kept_strides(index_map.kept, layout, len(plan.shape)), values.strides],
+        combined_positions.remaining,
+        dtype.itemsize,
+        (first * dtype.itemsize, values.offset * dtype.itemsize),
+    )
+    chosen = kernel_with_macros(
+        COMBINE,
+        "change_elements",
+        (("ELEMENT", c_type(dtype)),),
+        function,
+        RANK=len(loop.loop.axes),
+        INDEX=loop.index_c_type,
+    )
+    memories = list(enumerate(loop.loop.firsts[: VALUES + 1]))
+    return combined_positions.launches_followed_by(
+        make_index_launch(chosen, loop, memories, plan.name)
+    )
 
 
 def _normalize_values(plan: ScatterPlan) -> tuple[ScatterPlan, Run]:

@@ -1,7 +1,7 @@
 """Extension: values combined with the elements at positions, as histograms need it.
 
 The names are PyTorch's and ONNX's; JAX has ``x.at[indices].add(updates)``. Results, including sums
-of floats, are reproducible, and the same on all devices.
+of floats, are reproducible, and the same on all devices, unless the caller gives that up.
 """
 
 from __future__ import annotations
@@ -23,7 +23,13 @@ _MAX = ScatterReduce("scatter_max", "maximum", "real numeric")
 
 
 def scatter_add(
-    x: Tensor, indices: Tensor, /, updates: Tensor | Scalar, axis: SupportsIndex = 0
+    x: Tensor,
+    indices: Tensor,
+    /,
+    updates: Tensor | Scalar,
+    axis: SupportsIndex = 0,
+    *,
+    deterministic: bool = True,
 ) -> Tensor:
     """Return a copy of `x` with `updates` added at the positions `indices` along `axis`.
 
@@ -40,24 +46,33 @@ def scatter_add(
 
     Repeated positions receive all their updates, in index order, so sums of floats are
     reproducible. If a position receives 256 or more floats, sums of 256 are added first, then sums
-    of 256 of these sums, and so on.
+    of 256 of these sums, and so on. With ``deterministic=False``, sums of `float32`, `float64` and
+    complex numbers on CUDA are added in any order, by atomic operations in one launch, and the last
+    digits may differ from call to call. Results of integers are the same either way.
 
     >>> import tensorlayout as tl
     >>> bins = tl.asarray([0, 2, 2, 1, 2])
     >>> tl.scatter_add(tl.zeros(4, dtype=tl.int32), bins, 1)
     Tensor([1, 1, 3, 0], dtype=int32, device='cpu')
     """
-    return _scatter_reduce(_ADD, x, indices, updates, axis)
+    return _scatter_reduce(_ADD, x, indices, updates, axis, deterministic)
 
 
 def scatter_min(
-    x: Tensor, indices: Tensor, /, updates: Tensor | Scalar, axis: SupportsIndex = 0
+    x: Tensor,
+    indices: Tensor,
+    /,
+    updates: Tensor | Scalar,
+    axis: SupportsIndex = 0,
+    *,
+    deterministic: bool = True,
 ) -> Tensor:
     """Return a copy of `x` with the least of each element and its `updates`.
 
     `indices` are integers, positions along `axis`, of the shapes that `scatter_add` accepts. The
-    result is NaN if the element or one of its updates is. dtypes: real numeric, the dtype of `x`
-    kept. Layout: packed in the order of `x`.
+    result is NaN if the element or one of its updates is. With ``deterministic=False``, floats on
+    CUDA are combined as in `scatter_add`, and the sign of a zero may differ from call to call.
+    dtypes: real numeric, the dtype of `x` kept. Layout: packed in the order of `x`.
 
     Raises `IndexError` if a position is out of bounds; `ValueError` if shapes do not match;
     `TypeError` for any other dtype.
@@ -66,16 +81,22 @@ def scatter_min(
     >>> tl.scatter_min(tl.asarray([5, 5]), tl.asarray([1, 1]), tl.asarray([7, 3]))
     Tensor([5, 3], dtype=int64, device='cpu')
     """
-    return _scatter_reduce(_MIN, x, indices, updates, axis)
+    return _scatter_reduce(_MIN, x, indices, updates, axis, deterministic)
 
 
 def scatter_max(
-    x: Tensor, indices: Tensor, /, updates: Tensor | Scalar, axis: SupportsIndex = 0
+    x: Tensor,
+    indices: Tensor,
+    /,
+    updates: Tensor | Scalar,
+    axis: SupportsIndex = 0,
+    *,
+    deterministic: bool = True,
 ) -> Tensor:
     """Return a copy of `x` with the greatest of each element and its `updates`.
 
-    `indices` and `axis` are as in `scatter_min`. dtypes: real numeric. Layout: packed in the order
-    of `x`.
+    `indices`, `axis` and `deterministic` are as in `scatter_min`. dtypes: real numeric. Layout:
+    packed in the order of `x`.
 
     Raises `IndexError`, `ValueError` and `TypeError` as `scatter_min` does.
 
@@ -83,11 +104,16 @@ def scatter_max(
     >>> tl.scatter_max(tl.asarray([5, 5]), tl.asarray([1, 1]), tl.asarray([7, 3]))
     Tensor([5, 7], dtype=int64, device='cpu')
     """
-    return _scatter_reduce(_MAX, x, indices, updates, axis)
+    return _scatter_reduce(_MAX, x, indices, updates, axis, deterministic)
 
 
 def _scatter_reduce(
-    operation: ScatterReduce, x: Tensor, indices: Tensor, updates: Any, axis: SupportsIndex
+    operation: ScatterReduce,
+    x: Tensor,
+    indices: Tensor,
+    updates: Any,
+    axis: SupportsIndex,
+    deterministic: bool,
 ) -> Tensor:
     x, indices = arguments.as_tensor(x), arguments.as_indices(indices)
     dim = arguments.normalize_axis(axis, x.ndim)
@@ -103,5 +129,5 @@ def _scatter_reduce(
         value = xp.full((), updates, dtype=x.dtype, device=x.device)
     else:
         raise TypeError(f"updates of {kind.__name__} do not fit a tensor of {x.dtype}")
-    key = (x.spec, value.spec, indices.spec, dim, along)
+    key = (x.spec, value.spec, indices.spec, dim, along, bool(deterministic))
     return dispatch.call(operation, key, (x, value, indices))

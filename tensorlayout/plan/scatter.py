@@ -125,7 +125,8 @@ class CopyScatter:
 class ScatterReducePlan(Plan):
     """A copy of the source, with each value combined with the element at its position.
 
-    `function`: name of the combination in NumPy and in the kernels.
+    `function`: name of the combination in NumPy and in the kernels. `deterministic`: whether the
+    order of values is fixed.
     """
 
     kind = "scatter_reduce"
@@ -133,6 +134,7 @@ class ScatterReducePlan(Plan):
     source: TensorSpec
     scatter: ScatterPlan
     function: str
+    deterministic: bool = True
 
     @property
     def result(self) -> TensorSpec:
@@ -161,9 +163,9 @@ def compile_copy_then_write(plan: CopyScatterPlan | ScatterReducePlan, write: Wr
 class ScatterReduce:
     """Values combined in index order and runs, so that float sums are equal on every device.
 
-    The result has the order and dtype of the source. `function`: "add", "minimum" or "maximum".
-    With `along`, each line along `dim` has its own positions, and sizes of 1 broadcast; otherwise
-    all lines have the same.
+    Without `deterministic`, in any order. The result has the order and dtype of the source.
+    `function`: "add", "minimum" or "maximum". With `along`, each line along `dim` has its own
+    positions, and sizes of 1 broadcast; otherwise all lines have the same.
     """
 
     name: str
@@ -171,7 +173,13 @@ class ScatterReduce:
     dtypes: str
 
     def plan(
-        self, source: TensorSpec, value: TensorSpec, positions: TensorSpec, dim: int, along: bool
+        self,
+        source: TensorSpec,
+        value: TensorSpec,
+        positions: TensorSpec,
+        dim: int,
+        along: bool,
+        deterministic: bool = True,
     ) -> ScatterReducePlan:
         check_same_device([source, value, positions])
         for spec in (source, value):
@@ -191,7 +199,7 @@ class ScatterReduce:
                 raise ValueError(f"indices of shape {positions_shape} do not fit {where}")
         key = (value, (dim,), positions_first, (positions,), spread)
         scatter = _plan_scatter(self.name, _packed_spec(source), *key)
-        return ScatterReducePlan(source, scatter, self.function)
+        return ScatterReducePlan(source, scatter, self.function, deterministic)
 
 
 def check_value_broadcasts(value_spec: TensorSpec | type, shape: Shape) -> None:

@@ -132,10 +132,11 @@ def scatters():
     yield x, expected
     yield added(a, at, values)
     yield added(a, at % 7, values)
-    counts = numbers(3000, 5, dtype="int64")
-    expected = counts.copy()
-    np.add.at(expected, at, 1)
-    yield tl.scatter_add(there(counts), there(at), 1), expected
+    for dtype in ("int16", "int64"):
+        counts = numbers(3000, 5, dtype=dtype)
+        expected = counts.copy()
+        np.add.at(expected, at, 1)
+        yield tl.scatter_add(there(counts), there(at), 1), expected
     yield added(numbers(3, 100), at[:1100] % 2, numbers(1100, 100, seed=1))
     expected = a.copy()
     np.maximum.at(expected, at % 7, values)
@@ -295,7 +296,7 @@ CASES = {
     gathers: "gather_elements place_positions",
     scatters: (
         "mark_positions scatter_elements tally_positions list_places find_segments fold_runs"
-        " combine_elements"
+        " combine_elements change_elements"
     ),
     replacements: "replace_elements",
     masks: "count_true scan_counts select_elements select_positions store_masked",

@@ -122,14 +122,15 @@ def test_tensors_of_any_size(places, positions, index, passes):
 def test_what_is_launched_and_moved(gpu):
     bins = on_cuda(rng().integers(0, 16, (20, 30)), "uint8")
     line = on_cuda(rng().integers(0, 16, 600))
-    counts = tl.zeros((16,), dtype=tl.int64, device="cuda")
+    counts = tl.zeros((16,), dtype=tl.int16, device="cuda")
     sums = tl.zeros((16,), dtype=tl.float32, device="cuda")
     # The number is written, the table cleared, positions are counted, and each count is added.
     assert launched(gpu, lambda: tl.scatter_add(counts, bins, 1)) == (4, [])
     # Else places are listed, sorted, found among the sorted, runs are added up, and then the rest.
-    few = on_cuda(rng().integers(0, 16, 200))
+    few = on_cuda(rng().integers(0, 16, 200), "int16")
     assert launched(gpu, lambda: tl.scatter_add(counts, few, few)) == (5, [])
-    assert launched(gpu, lambda: tl.scatter_add(counts, line, line)) == (6, [])
+    many = tl.astype(line, tl.int16)
+    assert launched(gpu, lambda: tl.scatter_add(counts, line, many)) == (6, [])
     one = on_cuda(1.5, "float32")
     assert launched(gpu, lambda: tl.scatter_add(sums, bins, one)) == (6, [])
     small = tl.astype(line, tl.int8)
@@ -137,3 +138,101 @@ def test_what_is_launched_and_moved(gpu):
     assert launched(gpu, lambda: tl.scatter_add(sums, line, small)) == (7, wide)
     one = on_cuda([3], "int8")
     assert launched(gpu, lambda: tl.scatter_add(sums, line, one)) == (7, [("scatter_add", 4)])
+
+
+# ---- Atomic operations
+
+
+def test_what_atomic_combinations_launch_and_move(gpu):
+    bins = on_cuda(rng().integers(0, 16, (20, 30)), "uint8")
+    line = on_cuda(rng().integers(0, 16, 600))
+    # The number is written and added; of integers the order does not show.
+    counts = tl.zeros((16,), dtype=tl.int64, device="cuda")
+    assert launched(gpu, lambda: tl.scatter_add(counts, bins, 1)) == (2, [])
+    assert launched(gpu, lambda: tl.scatter_add(counts, line, line)) == (1, [])
+    sums = tl.zeros((16,), dtype=tl.float32, device="cuda")
+    value = tl.astype(line, tl.float32)
+    for function in (tl.scatter_add, tl.scatter_min, tl.scatter_max):
+        done = launched(gpu, lambda f=function: f(sums, line, value, deterministic=False))
+        assert done == (1, [])
+    small, wide = tl.astype(line, tl.int8), [("scatter_add", 600 * 4)]
+    assert launched(gpu, lambda: tl.scatter_add(sums, line, small, deterministic=False)) == (
+        2,
+        wide,
+    )
+    halves = tl.zeros((16,), dtype=tl.float16, device="cuda")
+    value = tl.astype(line, tl.float16)
+    assert launched(gpu, lambda: tl.scatter_add(halves, line, value, deterministic=False)) == (
+        6,
+        [],
+    )
+
+
+ORDERS = ({"order": "forward"}, {"order": "reverse"}, {"order": "random", "seed": 1})
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])
+@pytest.mark.parametrize("name", ["add", "minimum", "maximum"])
+def test_integers_combined_atomically_are_exact_in_any_order(dtype, name):
+    """Of the full range, so that sums wrap; values and the destination in several layouts."""
+    limits = np.iinfo(dtype)
+    shapes = (6, 4), (3000, 4)
+    array, value = (
+        rng().integers(limits.min, limits.max, shape, dtype, endpoint=True) for shape in shapes
+    )
+    i = rng().integers(-6, 6, 3000)
+    want = expected(array, (i,), value, name)
+    for order in ({}, *ORDERS):
+        for x in (on_cuda(array), tl.to_layout(on_cuda(array), (0, 1))):
+            result = combine(tl.copy(x), (0,), [on_cuda(i)], on_cuda(value), name, **order)
+            same(result.to_device("cpu"), want, f"{order}")
+    y = tl.to_layout(on_cuda(value), (0, 1))[::-1]
+    same(combine(on_cuda(array), (0,), [on_cuda(i[::-1].copy())], y, name).to_device("cpu"), want)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_sums_of_floats_in_any_order_are_within_rounding(dtype):
+    value = rng().standard_normal((2, 3000))
+    value = (value[0] + 1j * value[1] if dtype.startswith("c") else value[0]).astype(dtype)
+    i = rng().integers(0, 5, 3000)
+    exact = np.zeros(5, "complex128" if dtype.startswith("c") else "float64")
+    np.add.at(exact, i, value)
+    results = []
+    for order in ORDERS:
+        with checking("bounds", "initialized", **order):
+            x = tl.zeros(5, dtype=dtype, device="cuda")
+            result = tl.scatter_add(x, on_cuda(i), on_cuda(value), deterministic=False)
+        results.append(np.asarray(result.to_device("cpu")))
+        # 600 additions of numbers around 1: their sums stay below 100.
+        assert np.abs(results[-1] - exact).max() <= 600 * 100 * np.finfo(dtype).eps
+    assert any((results[0] != other).any() for other in results[1:]), "one order was taken"
+    same(
+        tl.scatter_add(tl.zeros(5, dtype=dtype), tl.asarray(i), tl.asarray(value)),
+        tl.scatter_add(
+            tl.zeros(5, dtype=dtype), tl.asarray(i), tl.asarray(value), deterministic=False
+        ),
+        "on the CPU the order is fixed",
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["minimum", "maximum"])
+def test_extremes_of_floats_in_any_order(dtype, name):
+    function = {"minimum": tl.scatter_min, "maximum": tl.scatter_max}[name]
+    array, value = (rng().standard_normal(shape).astype(dtype) for shape in (9, 3000))
+    value[7], array[3] = np.nan, np.inf
+    i = rng().integers(0, 9, 3000)
+    with np.errstate(invalid="ignore"):
+        want = expected(array, (i,), value, name)
+    for order in ({}, *ORDERS):
+        with checking("bounds", "initialized", *([] if order else ["races"]), **order):
+            result = function(on_cuda(array), on_cuda(i), on_cuda(value), deterministic=False)
+        same(result.to_device("cpu"), want, f"{order}")
+
+
+def test_atomic_positions_outside_are_left_out():
+    x = on_cuda(np.zeros(3, np.int32))
+    x = tl.scatter_add(x, on_cuda([0, 3, -4, 0, 2]), 1)
+    with pytest.raises(IndexError, match="scatter_add: index -4 is out of bounds for size 3"):
+        x.to_device("cpu")
+    same(x.to_device("cpu"), np.asarray([2, 0, 1], np.int32))

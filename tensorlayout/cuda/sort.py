@@ -474,7 +474,7 @@ def compile_last_dim_sort(source: TensorSpec) -> Run:
 
 
 def compile_top_k(plan: TopKPlan) -> Write:
-    """Compile DirectML's TOP_K with two results; lines longer than a tile are sorted whole."""
+    """Compile top-k with two results; lines longer than a tile are sorted whole."""
     source, result, dim = plan.source, plan.result, plan.dim
     if source.layout.shape[dim] <= TILE:
         launch = plan_top_k_of_short_lines(plan)

@@ -1,4 +1,4 @@
-"""Sorting functions: sorted elements, and the positions that sort them.
+"""Sorting functions: sorted elements, the positions that sort them, and the first of both.
 
 NaN counts as greatest, zeros of both signs are equal, and False is less than True. `order`, which
 is for structured dtypes, must be None. With an `axis` of None, all elements are one line in index
@@ -8,10 +8,11 @@ order.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, SupportsIndex
+from typing import Any, Literal, NamedTuple, SupportsIndex
 
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions.creation import empty_like
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.operands import (
     as_tensor_sequence,
@@ -19,14 +20,15 @@ from tensorlayout.functions.operands import (
     refuse_unsupported_arguments,
 )
 from tensorlayout.functions.selecting import take_along_axis
-from tensorlayout.plan import Sort
+from tensorlayout.plan import DestinationOperation, Sort, TopKPlan, check_category
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Integers
 
-__all__ = ["argpartition", "argsort", "lexsort", "partition", "sort"]
+__all__ = ["argpartition", "argsort", "lexsort", "partition", "sort", "top_k"]
 
 _ARGSORT = Sort("argsort", "positions")
 _SORT = Sort("sort", "values")
+_TOP_K = DestinationOperation("top_k", TopKPlan)
 # NumPy's names of algorithms. All of them select the same stable sort here.
 _KINDS = ("heapsort", "mergesort", "quicksort", "stable")
 
@@ -205,3 +207,66 @@ def lexsort(keys: Sequence[ArrayLike] | Tensor, axis: SupportsIndex = -1) -> Ten
         sorted_before = take_along_axis(key, positions, dim)
         positions = take_along_axis(positions, argsort(sorted_before, dim), dim)
     return positions
+
+
+class TopKResult(NamedTuple):
+    """Result of `top_k`: elements, and their positions along the axis."""
+
+    values: Tensor
+    indices: Tensor
+
+
+def top_k(
+    x: Tensor,
+    k: SupportsIndex,
+    /,
+    *,
+    axis: SupportsIndex = -1,
+    mode: Literal["largest", "smallest"] = "largest",
+    sorted: bool = True,
+) -> TopKResult:
+    """Return the `k` largest or smallest elements of each line along `axis`, and their positions.
+
+    - `k`: a number from 0 to the size of a line.
+    - `mode`: ``"largest"`` begins with the largest element, ``"smallest"`` with the smallest. Equal
+      elements come by increasing position, and NaN counts as the largest number, as in `sort`.
+    - `sorted`: accepted for NumPy's sake, without effect; the elements are always sorted.
+
+    Returns a named tuple of new tensors, whose size along `axis` is `k`: `values`, of the dtype of
+    `x`, and `indices`, of int64. dtypes: real numeric, narrow and bool. Layout: packed in the
+    input's order.
+
+    Raises `ValueError` if `k` is out of range or `mode` unknown, and (`AxisError`) if `axis` is out
+    of bounds; `TypeError` for any other dtype.
+
+    Source: draft of the array API standard (2026-11), searching functions, `top_k`.
+
+    >>> import tensorlayout as tl
+    >>> values, indices = tl.top_k(tl.asarray([3, 1, 3, 2]), 3)
+    >>> values.tolist(), indices.tolist()
+    ([3, 3, 2], [0, 2, 3])
+    """
+    x, dim = operand_and_dim(x, arguments.as_integer("axis", axis))
+    is_descending = arguments.check_choice("mode", mode, ("largest", "smallest")) == "largest"
+    arguments.check_bool("sorted", sorted)
+    count, size = arguments.as_integer("k", k), x.shape[dim]
+    if not 0 <= count <= size:
+        raise ValueError(f"k must be from 0 to {size}, the size along axis {dim}, got {count}")
+    # Narrow numbers are compared by value, but the elements keep their bits, such as those of NaN.
+    numbers = x
+    if dtypes.is_narrow_dtype(x.dtype):
+        numbers = astype(x, dtypes.computing_dtype(x.dtype))
+    elif x.dtype == dtypes.bool:
+        numbers = astype(x, dtypes.uint8)
+    check_category("real numeric", numbers.dtype)
+    shape, order = (*x.shape[:dim], count, *x.shape[dim + 1 :]), x.layout.minor_to_major
+    values, indices = (
+        empty_like(numbers, dtype=dtype, shape=shape, layout=order)
+        for dtype in (numbers.dtype, dtypes.int64)
+    )
+    if values.size:
+        specs = values.spec, indices.spec, numbers.spec
+        dispatch.call(_TOP_K, (*specs, dim, is_descending), (values, indices, numbers))
+    if numbers is not x:
+        values = take_along_axis(x, indices, axis=dim)
+    return TopKResult(values, indices)

@@ -77,7 +77,7 @@ sub: tl.subtract(x, y)
 tril_indices: tl.nonzero(tl.tri(n, k=k))
 trapz: tl.trapezoid(y, x)
 triu_indices: tl.nonzero(tl.triu(tl.ones((n, n)), k=k))
-topk: tl.flip(tl.sort(x))[:k]
+topk: tl.top_k(x, k)[0]
 unbind: tl.unstack(x, axis=0)
 unfold: tl.sliding_window(x, window_shape, axis=axis)
 unsqueeze: tl.expand_dims(x, axis=axis)

@@ -387,6 +387,24 @@ def sort(draw):
     return Case(name, text, {"x": x}, expect, same, layout)
 
 
+def top_k(draw):
+    dtype = draw.dtype("any")
+    x = draw.operand(dtype if kind(as_dtype(dtype)) != "c" else "float32", draw.shape(1), "wild")
+    axis, down = draw.axis(x.layout.ndim), draw.chance(0.5)
+    k = draw.between(0, x.layout.shape[axis])
+
+    def expect(a):
+        order = sorted_positions(a, axis, down).take(range(k), axis)
+        return np.take_along_axis(a, order, axis), order
+
+    text = f'tl.top_k(x, {k}, axis={axis}, mode="{"largest" if down else "smallest"}")'
+    layout = packed(
+        tuple(k if d == axis % x.layout.ndim else n for d, n in enumerate(x.layout.shape)),
+        x.layout.minor_to_major,
+    )
+    return Case("top_k", text, {"x": x}, expect, same, layout)
+
+
 def searchsorted(draw):
     dtype = draw.dtype("real numeric")
     base = draw.operand(dtype, (draw.between(0, 40),), draw.choice(["wild", "mild"]))
@@ -501,6 +519,7 @@ CASES |= {
             nan_position,
             diff,
             sort,
+            top_k,
             searchsorted,
             nonzero,
             isin,

@@ -269,6 +269,7 @@ def square() -> tl.Tensor:
 # Calls, in which `x` is a matrix and `s` a square one.
 _BY_NAME = """
 argpartition(x, 0); partition(x, 0); lexsort([x, x]); compress([True, False], x, axis=0)
+top_k(x, 2)[0]
 argsort corrcoef cov empty_like flip matrix_transpose ones_like sort transpose tril triu (x)
 unique unique_values zeros_like linalg.diagonal flatnonzero (x)
 atleast_1d atleast_2d atleast_3d copy diagonal (x)

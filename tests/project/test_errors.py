@@ -188,7 +188,7 @@ percentile nanpercentile (@, 50)
 angle argwhere diag_indices_from fix flatnonzero iscomplex isneginf isposinf isreal (@)
 nan_to_num real_if_close sinc tril_indices_from triu_indices_from unique vander (@)
 fft.fft2 fft.ifft2 fft.irfft2 fft.rfft2 linalg.cond linalg.norm (@)
-argpartition copyto fill_diagonal partition (@, 0)
+argpartition copyto fill_diagonal partition top_k (@, 0)
 compress extract (b, @)
 piecewise(@, b, [1])
 place putmask (@, b, 1)
@@ -320,6 +320,8 @@ tril triu diag (x, k=@)
 unstack argsort sort diff cumulative_sum cumulative_prod argmax argmin fft.fft fft.ifft (x, axis=@)
 fft.rfft fft.irfft fft.hfft fft.ihfft cumprod cumsum nanargmax nanargmin nancumprod (x, axis=@)
 nancumsum(x, axis=@)
+top_k(x, 1, axis=@)
+top_k(x, @)
 diff fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft (x, n=@)
 vecdot(x, x, axis=@)
 linalg.cross(v, v, axis=@)
@@ -473,6 +475,7 @@ linalg.vector_norm median nanmax nanmin nanmean nanmedian nanprod nanstd nansum 
 nanvar nanargmax nanargmin (x, keepdims=@)
 quantile nanquantile (x, 0.5, keepdims=@)
 argsort sort (x, descending=@)
+top_k(x, 1, sorted=@)
 cumulative_prod cumulative_sum (v, include_initial=@)
 isin(x, x, invert=@)
 linalg.cholesky(q, upper=@)
@@ -888,6 +891,10 @@ isin(1, 2)  # TypeError: must be called with a tensor, got int; make it a tensor
 argsort(v, stable=2)  # TypeError: stable must be True, False or None, got 2
 sort(v, kind="a")  # ValueError: kind must be one of heapsort, mergesort, quicksort, stable, got 'a'
 sort(v, order="a")  # TypeError: takes no order='a' with tensors
+top_k(v, 4)  # ValueError: k must be from 0 to 3, the size along axis 0, got 4
+top_k(v, -1)  # ValueError: k must be from 0 to 3, the size along axis 0, got -1
+top_k(v, 1, mode="max")  # ValueError: mode must be one of largest, smallest, got 'max'
+top_k(z, 1)  # TypeError: only real numeric dtypes are allowed, got complex128
 partition(v, 3)  # ValueError: kth must lie within the 3 elements of a line, got 3
 lexsort([])  # ValueError: keys must hold at least one tensor, got none
 lexsort([v, v[:1]])  # ValueError: keys must have one shape, got (1,) and (3,)

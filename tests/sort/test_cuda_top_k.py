@@ -177,3 +177,11 @@ def test_tensors_of_any_size():
         assert launch.grid < 2**31
         wide = "int64_t" if shape[axis] > 1 else "int32_t"
         assert dict(launch.kernel.shape)["INDEX"] == wide
+
+
+def test_the_function_is_one_launch(driver):
+    x = tl.asarray(np.random.default_rng(0).standard_normal((40, 30)), device="cuda")
+    for y in (x, x.mT):
+        done = count_second_call(driver, lambda y=y: tl.top_k(y, 3))
+        assert done == {"allocations": 2, "launches": 1}
+        assert tl.top_k(y, 3).values.layout.minor_to_major == y.layout.minor_to_major

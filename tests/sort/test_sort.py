@@ -73,3 +73,16 @@ def test_one_record_a_call_and_no_copy():
         ("argsort", "compute"),
     ]
     assert seen.bytes_copied == 0
+
+
+def test_the_first_of_narrow_numbers_and_bools():
+    """They are compared by value, and keep their dtype and bits."""
+    x = asarray(np.array([0.5, -6.0, 3.0, 3.0])).astype("float4_e2m1fn")
+    largest, smallest = tl.top_k(x, 3), tl.top_k(x, 2, mode="smallest", sorted=False)
+    assert (largest.values.dtype, largest.indices.dtype) == (x.dtype, tl.int64)
+    assert largest.values.tolist() == [3.0, 3.0, 0.5]
+    assert largest.indices.tolist() == [2, 3, 0]
+    assert (smallest.values.tolist(), smallest.indices.tolist()) == ([-6.0, 0.5], [1, 0])
+    flags = tl.top_k(asarray(np.array([[False, True, True], [False, False, True]])), 2)
+    assert flags.values.tolist() == [[True, True], [True, False]]
+    assert flags.indices.tolist() == [[1, 2], [2, 0]]

@@ -29,6 +29,7 @@ from tensorlayout.cuda.engine import (
     wrap_external,
     wrap_external_slots,
 )
+from tensorlayout.cuda.engine.cublas import allow_tf32
 from tensorlayout.cuda.engine.faults import set_strict_indexing, strict_indexing
 from tensorlayout.cuda.engine.launch_log import launch_log
 from tensorlayout.cuda.engine.pinned import AsyncCopy, copy_async, pin_memory
@@ -48,6 +49,7 @@ from tensorlayout.support.lazy_imports import import_lazily
 
 __all__ = [
     "accepts_layouts",
+    "allow_tf32",
     "wrap_external",
     "wrap_external_slots",
     "compile_plan",

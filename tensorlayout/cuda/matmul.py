@@ -25,7 +25,7 @@ from tensorlayout.cuda.engine import (
     make_writer,
     tensor_allocator,
 )
-from tensorlayout.cuda.engine.cublas import CapturingCublas
+from tensorlayout.cuda.engine.cublas import CapturingCublas, is_tf32_allowed
 from tensorlayout.cuda.engine.driver import Driver, StridedMemory, driver, import_cupy_module
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import MAX_RANK, Axis, Layout, merge_axes
@@ -323,8 +323,11 @@ _TYPES = {
     "int8": ("CUDA_R_8I", "CUBLAS_COMPUTE_32I", "int32"),
 }
 
+# Dtypes whose operands `allow_tf32` lets cuBLAS round.
+_TF32_TYPES = ("float32", "complex64")
+
 # cuBLAS's CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION: partial sums stay in float32. CuPy has
-# no name for it. TF32, which would round float32 operands, is off by default.
+# no name for it. TF32 is off by default.
 _FULL_PRECISION_SUMS = 16
 
 
@@ -363,7 +366,8 @@ def _make_cublas_call(
     cuda = import_cupy_module("cupy").cuda
     cublas, handle_of = cuda.cublas, cuda.get_cublas_handle
     kind, precision, scalar = _TYPES[dtype.name]
-    code, compute = getattr(cuda.runtime, kind), getattr(cublas, precision)
+    code, exact = getattr(cuda.runtime, kind), getattr(cublas, precision)
+    rounded = cublas.CUBLAS_COMPUTE_32F_FAST_TF32 if dtype.name in _TF32_TYPES else exact
     result_code = code if result.dtype == dtype else cuda.runtime.CUDA_R_32I
     one, zero = np.ones((), scalar), np.zeros((), scalar)
     alpha, beta = one.ctypes.data, zero.ctypes.data
@@ -379,6 +383,7 @@ def _make_cublas_call(
     def call_cublas(x: int, y: int, out: int) -> None:
         driver.counters.library_calls += 1
         library = CapturingCublas(cuda) if driver.is_capturing(number) else cublas
+        compute = rounded if is_tf32_allowed() else exact
         handle = handle_of()
         common_arguments = (handle, *ops, gemm.n, gemm.m, gemm.k, alpha)
         # The handle is CuPy's, which the user's own calls share, so its mode is restored.

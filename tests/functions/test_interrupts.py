@@ -14,7 +14,7 @@ import tensorlayout as tl
 from tensorlayout import devices
 from tensorlayout.cpu.engine import threads as copy_threads
 from tensorlayout.cpu.engine.sharing import share_pieces
-from tensorlayout.cuda.engine import faults, launch_log, simulator
+from tensorlayout.cuda.engine import cublas, faults, launch_log, simulator
 from tensorlayout.exchange import dlpack
 from tensorlayout.functions import dispatch
 from tensorlayout.support.context_blocks import Scope, ScopeContext
@@ -190,6 +190,7 @@ def test_a_timer_that_interrupts_copies():
 SCOPES = {
     "trace": (lambda: tl.trace(), lambda: bool(dispatch.watched)),
     "device": (lambda: tl.using_device("cuda"), lambda: tl.default_device() != "cpu"),
+    "tf32": (lambda: cublas.allow_tf32(), lambda: cublas._tf32.innermost_value()),
     "strict": (lambda: faults.strict_indexing(), lambda: faults._strict.innermost_value()),
     "no copies": (lambda: tl.no_copies(), lambda: bool(dispatch.watched)),
     "checks": (

@@ -745,7 +745,15 @@ GEMM_TYPES = _table("""
     70 complex128 complex128 complex128
     72 int8 int32 int32
     68 int8 float32 float32
+    77 float32 float32 float32
+    77 complex64 complex64 complex64
 """)
+
+
+def tf32(array):
+    """Parts rounded to 10 bits of fraction, ties away from 0."""
+    bits = np.ascontiguousarray(array).view(np.uint32)
+    return ((bits + 0x1000) & ~np.uint32(0x1FFF)).view(array.dtype)
 
 
 class CUBLASError(RuntimeError):
@@ -760,6 +768,7 @@ class Cublas:
 
     CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_OP_C = 0, 1, 2
     CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_64F, CUBLAS_COMPUTE_32I = 68, 70, 72
+    CUBLAS_COMPUTE_32F_FAST_TF32 = 77
     CUBLAS_GEMM_DEFAULT = -1
 
     def __init__(self, cupy):
@@ -808,6 +817,8 @@ class Cublas:
             first, second, result = (
                 _blas_matrices(*operand, self.cupy.machine.check_live) for operand in operands
             )
+            if scalars[2] == self.CUBLAS_COMPUTE_32F_FAST_TF32:
+                first, second = tf32(first), tf32(second)
             work = {"c": "complex128", "i": "int64"}.get(first.dtype.kind, "float64")
             with np.errstate(all="ignore"):
                 result[...] = (first.astype(work) @ second.astype(work)).astype(result.dtype)

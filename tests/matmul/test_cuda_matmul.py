@@ -344,7 +344,7 @@ class Cublas:
 
     CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_OP_C = 0, 1, 2
     CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_64F, CUBLAS_COMPUTE_32I = 68, 70, 72
-    CUBLAS_GEMM_DEFAULT = -1
+    CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_GEMM_DEFAULT = 77, -1
 
     def __init__(self):
         self.calls = []
@@ -508,6 +508,27 @@ def test_gpu_large_products_of_bytes(dtype, gpu):
             x, y = left(on_cuda(a[0])), right(on_cuda(b))
             check(x, y, product(*(np.asarray(operand.to_device("cpu")) for operand in (x, y))))
         check(on_cuda(a), on_cuda(b), product(a, b))
+
+
+@pytest.mark.parametrize("gpu", GPUS)
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_gpu_tf32_is_a_choice(dtype, gpu):
+    """1 + 2**-12 has 12 bits of fraction, of which TF32 keeps 10."""
+    with opened(gpu):
+        x = tl.full((64, 64), 1 + 2.0**-12, dtype=dtype, device="cuda")
+        one = tl.eye(64, dtype=dtype, device="cuda")
+        exact = np.asarray(x.to_device("cpu"))
+        with tl.cuda.allow_tf32():
+            rounded = np.asarray((x @ one).to_device("cpu"))
+            with tl.cuda.allow_tf32(False):
+                same_again = np.asarray((x @ one).to_device("cpu"))
+            wide = tl.astype(x, "float64") if dtype == "float32" else tl.astype(x, "complex128")
+            double = np.asarray((wide @ tl.astype(one, wide.dtype)).to_device("cpu"))
+        assert (np.asarray((x @ one).to_device("cpu")) == exact).all()
+        assert (same_again == exact).all()
+        assert (double == exact).all()
+        # cuBLAS may choose a kernel that does not round.
+        assert np.isin(rounded, [1, 1 + 2.0**-12] if gpu == "gpu" else 1).all()
 
 
 @needs_compiler

@@ -1,4 +1,4 @@
-"""cuBLAS in a stream that captures a graph, by ctypes.
+"""cuBLAS in a stream that captures a graph, by ctypes; and whether it may round to TF32.
 
 CuPy's binding refuses such a stream, cuBLAS does not: it copies alpha and beta into the graph, and
 memory that it needs for itself becomes nodes of the graph.
@@ -11,7 +11,30 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from tensorlayout.support.context_blocks import Scope, ScopeContext
 from tensorlayout.support.interning import memoize
+
+_tf32: Scope[bool] = Scope("tf32")
+
+
+def allow_tf32(allowed: bool = True) -> ScopeContext[bool, None]:
+    """Let products of `float32` and `complex64` on CUDA round their operands to TF32, in a block.
+
+    TF32 keeps 10 of the 23 bits of a fraction, which tensor cores multiply several times as fast;
+    sums stay in float32. By default, operands are exact. Products of other dtypes, the rest of
+    `linalg`, the CPU and the simulator are not affected.
+
+    >>> import tensorlayout as tl
+    >>> with tl.cuda.allow_tf32():
+    ...     y = tl.ones((2, 2)) @ tl.ones((2, 2))
+    """
+    return _tf32.scope_with_target(bool(allowed), None)
+
+
+def is_tf32_allowed() -> bool:
+    """Return whether the innermost `allow_tf32` block of this thread allows TF32."""
+    return bool(_tf32.innermost_value())
+
 
 _POINTER, _INT, _STRIDE = ctypes.c_void_p, ctypes.c_int, ctypes.c_longlong
 _MATRIX = [_POINTER, _INT, _INT]  # an address, a dtype and a leading dimension

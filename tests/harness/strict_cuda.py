@@ -572,6 +572,11 @@ class Machine:
 
     # ---- Launches
 
+    def unload(self, functions):
+        """Functions of a module that nobody has any more; what was launched runs to its end."""
+        for handle in functions:
+            del self.functions[handle]
+
     def launch(self, function, grid, block, shared, stream, parameters):
         """As cuLaunchKernel."""
         if function.device != stream.device:

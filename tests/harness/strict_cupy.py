@@ -666,7 +666,15 @@ class StrictCupy:
                 self.module, self.ptr = module, driver.moduleGetFunction(module.ptr, name)
 
         class Module:
+            """A loaded file, which is unloaded with its functions when it is collected."""
+
             ptr = ""
+
+            def __init__(self):
+                self.functions = []
+
+            def __del__(self):
+                machine.dropped.append(functools.partial(machine.unload, self.functions))
 
             def load(self, cubin):
                 if type(cubin) is not bytes:
@@ -674,7 +682,9 @@ class StrictCupy:
                 self.ptr = driver.moduleLoadData(cubin)
 
             def get_function(self, name):
-                return Function(self, name)
+                function = Function(self, name)
+                self.functions.append(function.ptr)
+                return function
 
         def alloc_pinned_memory(size):
             with machine.lock:

@@ -306,6 +306,7 @@ def test_without_a_routine_the_host_takes_over(cupy_like, monkeypatch, available
         assert [r[:3] for r in steps[:-1]] == [("eig", "copy", n) for n in (32, 32, 64)]
 
 
+@pytest.mark.ci
 def test_cupy_has_what_is_called():
     cupy = pytest.importorskip("cupy", reason="optional: cupy")
     cupyx = importlib.import_module("cupyx")

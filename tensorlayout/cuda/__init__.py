@@ -134,6 +134,7 @@ def compile_plan(plan: Plan) -> Any:
     """Compile a plan; its `result_kind` determines how the returned function is called."""
     name = PLAN_COMPILERS[plan.kind]
     function = _import_compiler(name)
+    executor: Any
     if ".plan_" in name:
         executor = make_writer(plan.result.device.number, functools.partial(function, plan))
     else:

@@ -62,7 +62,7 @@ _PLACES = _sequence(THREADS, dtype=np.uint32)
 
 
 def _exchanged(values):
-    """What `exchange_lanes` writes for each thread."""
+    """Yield the words that `exchange_lanes` writes, for each thread."""
     for warp in values.reshape(-1, 32):
         votes = sum(1 << n for n, value in enumerate(warp) if value % 3 == 0)
         down = [*warp[3:], *warp[-3:]]

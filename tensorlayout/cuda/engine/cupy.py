@@ -472,7 +472,7 @@ class CupyDriver(Driver):
             self.current_capture_memory(device)
         return buffer
 
-    def memory_stats(self, device: int) -> tuple[int, int, int, int | None]:
+    def memory_stats(self, device: int) -> tuple[int, int, int | None, int | None]:
         self._unfinished.drop_finished()
         with self.using_device(device):
             pool = self._pool_with("used_bytes", "total_bytes", "get_limit")

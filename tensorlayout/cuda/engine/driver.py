@@ -221,7 +221,7 @@ class Driver(Protocol):
         MemoryError with the requested and the free bytes.
         """
 
-    def memory_stats(self, device: int) -> tuple[int, int, int, int | None]:
+    def memory_stats(self, device: int) -> tuple[int, int, int | None, int | None]:
         """Return the used, reserved and free bytes of a device, and the limit of the pool."""
 
     def set_memory_limit(self, nbytes: int | None, device: int) -> None:

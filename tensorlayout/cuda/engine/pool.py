@@ -16,13 +16,13 @@ class MemoryStats(NamedTuple):
 
     - `used`: allocated to tensors and to other owners, in the sizes to which the pool rounds.
     - `reserved`: held by the pool, used or kept for later allocations.
-    - `free`: free on the device, outside the pool.
+    - `free`: free on the device, outside the pool; None if the simulator's system does not tell.
     - `limit`: most that the pool may hold; None without a limit.
     """
 
     used: int
     reserved: int
-    free: int
+    free: int | None
     limit: int | None
 
 

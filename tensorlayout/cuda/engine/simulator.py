@@ -440,7 +440,7 @@ class SimulatorDriver(Driver):
         ranges.add_range(pointer, nbytes, written)
         return SimulatedBuffer(pointer, nbytes, device, memory, ranges)
 
-    def memory_stats(self, device: int) -> tuple[int, int, int, int | None]:
+    def memory_stats(self, device: int) -> tuple[int, int, int | None, int | None]:
         used = self.ranges[device].total_bytes()  # there is no pool, which could reserve more
         return used, used, self._free_bytes(device), self._limits[device]
 

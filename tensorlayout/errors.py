@@ -43,10 +43,14 @@ class CopyError(RuntimeError):
     record: Any = None
 
 
+class CaptureError(RuntimeError):
+    """A call that cannot be captured in a CUDA graph."""
+
+
 # Errors that calls raise on purpose, and that get the name of the operation.
 REFUSALS = (
     *(IndexError, NotImplementedError, OverflowError, TypeError, ValueError),
-    *(BufferError, MemoryError, CopyError),
+    *(BufferError, MemoryError, CopyError, CaptureError),
 )
 
 _Result = TypeVar("_Result")

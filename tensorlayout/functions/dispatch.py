@@ -59,7 +59,7 @@ def call(operation: plan.Operation, key: tuple[Any, ...], operands: tuple[Any, .
         # An unhashable item of the key, such as a list, fails in the look-up, before planning could
         # explain which argument is wrong.
         raise named_error(operation, _unhashable_key_error(operation, key, error)) from None
-    except (plan.CaptureError, *REFUSALS) as error:
+    except REFUSALS as error:
         raise named_error(operation, error) from None
 
 

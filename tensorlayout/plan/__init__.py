@@ -4,7 +4,6 @@ Above `tensor`, below both backends and `functions`, which import it.
 """
 
 from tensorlayout.plan.base import (
-    CaptureError,
     DestinationOperation,
     ExportInfo,
     Operation,

@@ -29,10 +29,6 @@ Write = Callable[..., object]
 OverlapTest = Callable[[Tensor, Tensor], Any]
 
 
-class CaptureError(RuntimeError):
-    """A call that cannot be captured in a CUDA graph."""
-
-
 class Plan:
     """One step of work on tensors, described without their data: an immutable dataclass.
 

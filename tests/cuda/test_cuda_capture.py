@@ -16,9 +16,9 @@ from simulated import on_gpu, stand_in
 import tensorlayout as tl
 from tensorlayout.cuda.engine import cublas, faults
 from tensorlayout.cuda.engine.driver import driver
+from tensorlayout.errors import CaptureError
 from tensorlayout.functions import dispatch
 from tensorlayout.functions.statistical import _CUMULATIVE_SUM
-from tensorlayout.plan.base import CaptureError
 
 
 @pytest.fixture

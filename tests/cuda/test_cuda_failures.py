@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from simulated import needs_compiler, simulator, stand_in
+from simulated import hybrid, needs_compiler, simulator, stand_in
 from tensors import same
 
 import tensorlayout as tl
-from tensorlayout.cuda.engine.driver import driver
+from tensorlayout.cuda.engine.driver import Kernel, driver
 
 TESTS = Path(__file__).parents[1]
 
@@ -121,6 +121,83 @@ def test_cupys_pool_is_freed_before_memory_is_short():
         assert z.shape == (400,)
         done = [call[0] for call in recorder.calls if call[0] != "load"]
         assert done[-3:] == ["free_all_blocks", "alloc", "launch"]
+
+
+MEMORY = 1 << 20  # bytes of a device, and of pinned memory
+NOTHING = Kernel(str(TESTS / "kernels" / "right.cu"), "nothing")
+
+
+def launch_when_memory_is_short_at_first(machine, cupy):
+    """As where CUDA loads a kernel at its first launch."""
+    launch = driver().launcher(NOTHING)
+    with pytest.MonkeyPatch.context() as patch:
+        launch_kernel = launch._launch
+
+        def launch_if_there_is_memory(*arguments):
+            if machine.free_bytes(0) < MEMORY // 2:
+                raise cupy.cuda.driver.CUDADriverError(2)
+            launch_kernel(*arguments)
+
+        patch.setattr(launch, "_launch", launch_if_there_is_memory)
+        launch(1, bytearray(8))
+
+
+def allocate_outside_the_pool(machine, cupy):
+    cupy.cuda.set_allocator(None)
+    driver().allocate(1000, 0)
+
+
+# What needs memory, and what the error says that it has asked for.
+NEEDS = {
+    "the pool": (lambda *_: driver().allocate(1000, 0), "1000 bytes"),
+    "outside the pool": (allocate_outside_the_pool, "1000 bytes"),
+    "a module": (lambda *_: driver().launcher(NOTHING), r"\d+ bytes for the kernel nothing"),
+    "a launch": (launch_when_memory_is_short_at_first, "memory to launch nothing"),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", NEEDS)
+def test_blocks_that_a_pool_keeps_are_freed_for_every_allocation(name):
+    with hybrid(memory=MEMORY) as machine:
+        import cupy
+
+        if name == "a launch":
+            driver().launcher(NOTHING)
+        block = driver().allocate(machine.free_bytes(0), 0)
+        del block
+        NEEDS[name][0](machine, cupy)
+        assert machine.free_bytes(0) > MEMORY // 2
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", NEEDS)
+def test_memory_that_is_in_use_is_missing_for_every_allocation(name):
+    call, asked = NEEDS[name]
+    with hybrid(memory=MEMORY) as machine:
+        import cupy
+
+        if name == "a launch":
+            driver().launcher(NOTHING)
+        block = driver().allocate(machine.free_bytes(0), 0)
+        with pytest.raises(MemoryError, match=f"^cuda:0: asked for {asked}, and 0 bytes are free$"):
+            call(machine, cupy)
+        assert block.nbytes > MEMORY // 2
+
+
+@needs_compiler
+def test_pinned_memory_that_its_pool_keeps_is_freed_and_may_be_missing():
+    with hybrid() as machine:
+        import cupy
+
+        machine.pinned_at_most = MEMORY
+        kept = cupy.cuda.alloc_pinned_memory(MEMORY)
+        x = driver().allocate(8, 0)
+        words = r"^cuda:0: asked for 65536 bytes of pinned host memory$"
+        with pytest.raises(MemoryError, match=words):
+            driver().copy_to_device(x.pointer, np.zeros(8, np.uint8))
+        del kept
+        driver().copy_to_device(x.pointer, np.zeros(8, np.uint8))
 
 
 @needs_compiler

@@ -9,6 +9,7 @@ from simulated import GPUS, needs_compiler, opened
 from test_cuda_capture import IN_PLACE, NEW
 
 import tensorlayout as tl
+from tensorlayout.errors import CaptureError
 
 pytestmark = needs_compiler
 
@@ -67,3 +68,43 @@ def test_a_graph_of_one_call(cupy, name):
             np.testing.assert_allclose(on_host(results), np.asarray(expected), 1e-6)
             for item in (*before, *after):
                 assert (on_host(item) == 7).all()
+
+
+MODES = ("streamCaptureModeGlobal", "streamCaptureModeThreadLocal", "streamCaptureModeRelaxed")
+NEEDS_RELAXED = (
+    r"^add: memory cannot be allocated while a CUDA graph is captured in global or thread-local"
+    r" mode; capture it in relaxed mode, as by torch\.cuda\.graph\(.*='relaxed'\)$"
+)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_graph_in_each_mode_uses_memory_that_the_pool_has(cupy, mode):
+    with cupy.cuda.Stream(non_blocking=True) as stream:
+        x = tl.ones((1000,), device="cuda")
+        x + x  # whose result goes back to the pool
+        stream.synchronize()
+        stream.begin_capture(getattr(cupy.cuda.runtime, mode))
+        y = x + x
+        graph = stream.end_capture()
+        y[...] = 0
+        graph.launch()
+        assert (on_host(y) == 2).all()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_new_memory_in_a_graph_needs_the_relaxed_mode(cupy, mode):
+    with cupy.cuda.Stream(non_blocking=True) as stream:
+        x = tl.ones((1000,), device="cuda")
+        kept = x + x
+        stream.synchronize()
+        stream.begin_capture(getattr(cupy.cuda.runtime, mode))
+        if mode == "streamCaptureModeRelaxed":
+            y = x + x
+            stream.end_capture().launch()
+            assert (on_host(y) == 2).all()
+            return
+        with pytest.raises(CaptureError, match=NEEDS_RELAXED):
+            x + x
+        with pytest.raises(cupy.cuda.runtime.CUDARuntimeError):
+            stream.end_capture()
+        assert (on_host(kept) == 2).all()

@@ -9,7 +9,7 @@ from simulated import GPUS, hybrid, needs_compiler, opened, simulator
 
 import tensorlayout as tl
 from tensorlayout.cuda.engine.driver import driver
-from tensorlayout.plan import CaptureError
+from tensorlayout.errors import CaptureError
 
 pytestmark = needs_compiler
 

@@ -316,6 +316,7 @@ def cupy_of(cuda, pool, array, numpy_function):
     cupy = ModuleType("cupy")
     cupy.__spec__ = ModuleSpec("cupy", None)
     cupy.cuda, cupy.ndarray, cupy.get_default_memory_pool = cuda, array, lambda: pool
+    cupy.get_default_pinned_memory_pool = lambda: pool
     vars(cupy).update(functions(np, FUNCTIONS))
     cupy.linalg = SimpleNamespace(**functions(np.linalg, LINALG))
     cupy.fft = SimpleNamespace(**functions(np.fft, FFT))

@@ -16,7 +16,7 @@ import os
 import random
 import threading
 from bisect import bisect_right, insort
-from collections import deque
+from collections import Counter, deque
 from functools import partial
 
 import numpy as np
@@ -91,8 +91,9 @@ class Event:
 class Capture:
     """Nodes that streams record from begin_capture on, each with its predecessors."""
 
-    def __init__(self, origin):
+    def __init__(self, origin, mode):
         self.origin, self.nodes, self.tails = origin, [], {}
+        self.mode, self.thread = mode, threading.get_ident()
         self.freed, self.broken = [], False
         self.join(origin, frozenset())
 
@@ -110,10 +111,11 @@ class Capture:
 class Block:
     """A part of the memory of a device, as the pool gives it out."""
 
-    __slots__ = ("nbytes", "pointer", "size", "stream")
+    __slots__ = ("nbytes", "pointer", "pooled", "size", "stream")
 
     def __init__(self, pointer, size, stream):
         self.pointer, self.size, self.stream = pointer, size, stream
+        self.pooled = True
 
 
 class Spans:
@@ -167,6 +169,8 @@ class Machine:
         self.dropped = deque()  # by finalizers, at any moment
         self.spare_pinned = {}
         self.limits = {}  # of the pool, by device
+        self.modules = Counter()  # bytes of loaded modules, by device
+        self.pinned_at_most = 1 << 40  # bytes of pinned memory that the host has
         self.pending = []
         self.lost = self.said = None  # the sticky error; what the simulator said
 
@@ -358,10 +362,18 @@ class Machine:
 
     # ---- Graphs
 
-    def begin_capture(self, stream):
+    def begin_capture(self, stream, mode):
+        """Mode: 0 global, 1 of this thread, 2 relaxed."""
         if stream.capture or stream is self.legacy[stream.device]:
             raise Refused(900)
-        Capture(stream)
+        Capture(stream, mode)
+
+    def check_unsafe(self):
+        """A call that may wait, such as cudaMalloc, breaks captures that are not relaxed."""
+        for stream in self.made:
+            capture = stream.capture
+            if capture and capture.mode in (0, 1 if capture.thread == threading.get_ident() else 0):
+                self.spoil(stream)
 
     def end_capture(self, stream):
         """The nodes."""
@@ -405,8 +417,25 @@ class Machine:
     # ---- Memory
 
     def free_bytes(self, device):
-        used = sum(size for size, what in self.devices.found.values() if what == device)
-        return self.memory - used
+        return self.memory - self.allocated_bytes(device) - self.modules[device]
+
+    def allocated_bytes(self, device):
+        return sum(size for size, what in self.devices.found.values() if what == device)
+
+    def load_module(self, nbytes):
+        """Return the bytes that a module takes of the current device."""
+        self.check_unsafe()
+        size = -(-nbytes // UNIT) * UNIT
+        if size > self.free_bytes(self.device):
+            raise Refused(2)
+        self.modules[self.device] += size
+        return size
+
+    def malloc_outside_the_pool(self, nbytes, stream):
+        block = self._new_block(-(-nbytes // UNIT) * UNIT, stream)
+        block.nbytes, block.pooled = nbytes, False
+        self.simulator.ranges[stream.device].add_range(block.pointer, nbytes)
+        return block
 
     def pooled_bytes(self, device):
         """Bytes of blocks that the pool could give out."""
@@ -438,9 +467,10 @@ class Machine:
         return block
 
     def _new_block(self, size, stream):
+        self.check_unsafe()
         device = stream.device
         limit = self.limits.get(device) or self.memory
-        if size > min(self.free_bytes(device), limit - self.memory + self.free_bytes(device)):
+        if size > min(self.free_bytes(device), limit - self.allocated_bytes(device)):
             raise Refused(2)
         array = np.full(size + UNIT, ALLOCATED, np.uint8)
         pointer = -(-array.ctypes.data // UNIT) * UNIT
@@ -454,6 +484,11 @@ class Machine:
 
     def _free(self, block):
         stream = block.stream
+        if not block.pooled:  # cudaFree waits
+            self.wait(self.pending)
+            self._retire(block.pointer, block.nbytes, stream.device)
+            self._release(block)
+            return
         stream.free.setdefault(block.size, []).append(block)
         if stream.capture:
             stream.capture.freed.append(block)
@@ -474,9 +509,12 @@ class Machine:
         for stream in self.pooled():
             self._rest(stream)
             for block in itertools.chain(*stream.free.values()):
-                self.devices.remove(block.pointer)
-                del self.arrays[block.pointer]
+                self._release(block)
             stream.free.clear()
+
+    def _release(self, block):
+        self.devices.remove(block.pointer)
+        del self.arrays[block.pointer]
 
     def adopt(self, pointer, nbytes, owner):
         """Memory that a library made: device memory as long as what is given back."""
@@ -501,6 +539,12 @@ class Machine:
     def pin(self, size):
         """Pinned memory of the host: an array. It goes back when nobody has it."""
         spare = self.spare_pinned.get(size)
+        if not spare:
+            self.check_unsafe()
+            sizes = [bytes for bytes, _ in self.pinned.found.values()]
+            sizes += [array.size for arrays in self.spare_pinned.values() for array in arrays]
+            if size > self.pinned_at_most - sum(sizes):
+                raise Refused(2)
         array = spare.pop() if spare else np.full(size, ALLOCATED, np.uint8)
         self.pinned.add(array.ctypes.data, size, True)
         return array
@@ -572,10 +616,12 @@ class Machine:
 
     # ---- Launches
 
-    def unload(self, functions):
+    def unload(self, functions, module):
         """Functions of a module that nobody has any more; what was launched runs to its end."""
         for handle in functions:
             del self.functions[handle]
+        if module is not None:  # else it could not be loaded
+            self.modules[module.device] -= module.nbytes
 
     def launch(self, function, grid, block, shared, stream, parameters):
         """As cuLaunchKernel."""

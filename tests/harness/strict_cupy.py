@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
+from typing import NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -112,6 +113,7 @@ class Runtime:
     memcpyHostToDevice, memcpyDeviceToHost, memcpyDeviceToDevice, memcpyDefault = 1, 2, 3, 4
     memoryTypeHost, memoryTypeDevice, memoryTypeManaged = 1, 2, 3
     streamNonBlocking, eventDisableTiming = 1, 2
+    streamCaptureModeGlobal, streamCaptureModeThreadLocal, streamCaptureModeRelaxed = 0, 1, 2
     CUDA_R_32F, CUDA_R_64F, CUDA_R_16F, CUDA_R_16BF, CUDA_C_32F, CUDA_C_64F = 0, 1, 2, 14, 4, 5
     CUDA_R_8I, CUDA_R_32I = 3, 10
 
@@ -193,7 +195,7 @@ class Runtime:
 
     @c_call
     def streamBeginCapture(self, stream: ADDRESS, mode: INT = 2):
-        self.machine.begin_capture(self.machine.stream(stream))
+        self.machine.begin_capture(self.machine.stream(stream), mode)
 
     @c_call
     def streamEndCapture(self, stream: ADDRESS):
@@ -285,11 +287,20 @@ class Driver:
 
     @c_call
     def moduleLoadData(self, image):
-        return read_image(image, self.machine.capability)
+        content = read_image(image, self.machine.capability)
+        return LoadedModule(content, self.machine.device, self.machine.load_module(len(image)))
 
     @c_call
     def moduleGetFunction(self, module, funcname):
-        return self.machine.new(self.machine.functions, Loaded(self.machine, module, funcname))
+        return self.machine.new(
+            self.machine.functions, Loaded(self.machine, module.content, funcname)
+        )
+
+
+class LoadedModule(NamedTuple):
+    content: str
+    device: int
+    nbytes: int
 
 
 class Loaded:
@@ -442,9 +453,9 @@ class StrictCupy:
         """Return the modules to install in `sys.modules`."""
         cuda = self._cuda()
         cupy = cupy_of(cuda, self.pool, self._ndarray, self._numerical)
-        pinned = SimpleNamespace(free_all_blocks=self.machine.spare_pinned.clear)
-        cupy.get_default_pinned_memory_pool = lambda: pinned
         cupy.asarray = cupy.asnumpy = self._numerical(np.array)
+        spare_pinned = SimpleNamespace(free_all_blocks=self.machine.spare_pinned.clear)
+        cupy.get_default_pinned_memory_pool = lambda: spare_pinned
         cupyx = ModuleType("cupyx")
         cupyx.errstate = _errstate
         cusolver = ModuleType("cupyx.cusolver")
@@ -640,6 +651,12 @@ class StrictCupy:
                 return MemoryPointer(Memory(block), 0)
 
             @c_call
+            def outside(self, size: SIZE):
+                """The allocator of `set_allocator(None)`: cudaMalloc and its errors."""
+                block = machine.malloc_outside_the_pool(size, machine.stream_in_use())
+                return MemoryPointer(Memory(block), 0)
+
+            @c_call
             def free_all_blocks(self, stream=None):
                 machine.free_all_blocks()
 
@@ -649,7 +666,7 @@ class StrictCupy:
 
             @c_call
             def total_bytes(self):
-                return machine.memory - machine.free_bytes(machine.device)
+                return machine.allocated_bytes(machine.device)
 
             def used_bytes(self):
                 return self.total_bytes() - self.free_bytes()
@@ -668,13 +685,13 @@ class StrictCupy:
         class Module:
             """A loaded file, which is unloaded with its functions when it is collected."""
 
-            ptr = ""
+            ptr = None
 
             def __init__(self):
                 self.functions = []
 
             def __del__(self):
-                machine.dropped.append(functools.partial(machine.unload, self.functions))
+                machine.dropped.append(functools.partial(machine.unload, self.functions, self.ptr))
 
             def load(self, cubin):
                 if type(cubin) is not bytes:
@@ -686,9 +703,15 @@ class StrictCupy:
                 self.functions.append(function.ptr)
                 return function
 
+        def set_allocator(allocator=None):
+            self.allocator = allocator or self.pool.outside
+
         def alloc_pinned_memory(size):
             with machine.lock:
-                array = machine.pin(c_value(size, SIZE))
+                try:
+                    array = machine.pin(c_value(size, SIZE))
+                except Refused as refused:
+                    raise CUDARuntimeError(refused.status) from None
             result = array.view(PinnedMemory)
             finalizer = weakref.finalize(
                 result, machine.dropped.append, functools.partial(machine.unpin, array)
@@ -699,13 +722,15 @@ class StrictCupy:
         self.null = Stream.null = Stream(null=True)
         Stream.ptds = Stream(ptds=True)
         self.pool = Pool()
+        self.allocator = self.pool.malloc
         return SimpleNamespace(
             runtime=runtime, driver=driver, cublas=Cublas(self), get_cublas_handle=lambda: HANDLE,
             function=SimpleNamespace(Module=Module, Function=Function),
             Device=Device, Event=Event, Stream=Stream, Graph=Graph,
             UnownedMemory=UnownedMemory, MemoryPointer=MemoryPointer,
-            alloc=lambda size: self.pool.malloc(size), alloc_pinned_memory=alloc_pinned_memory,
-            get_allocator=lambda: self.pool.malloc, get_current_stream=self.current,
+            alloc=lambda size: self.allocator(size), alloc_pinned_memory=alloc_pinned_memory,
+            set_allocator=set_allocator, get_allocator=lambda: self.allocator,
+            get_current_stream=self.current,
             get_elapsed_time=lambda a, b: runtime.eventElapsedTime(a.ptr, b.ptr),
         )  # fmt: skip
 

@@ -8,10 +8,11 @@ and PyTorch, users must synchronise two streams if one uses results of the other
 Calls that have run once before can be captured in a CUDA graph if they only launch our kernels and
 copy within the device. Calls that wait for the device, copy from the host, or use CuPy's libraries
 raise CaptureError: CuPy's cuBLAS and cuSOLVER do not accept a capturing stream. Memory comes from
-the pool, or from ``cudaMalloc``, which CuPy's relaxed capture mode allows. Each launch of the graph
-writes to these addresses again. So all memory allocated during a capture lives as long as any
-result of the capture, and as any tensor that it writes to; users must keep those as long as the
-graph. An ended capture is noticed at the next allocation on any stream.
+the pool, or from ``cudaMalloc``, which only the relaxed capture mode allows: CuPy's default, but
+not PyTorch's. In other modes, an allocation that the pool cannot serve raises CaptureError, too.
+Each launch of the graph writes to these addresses again. So all memory allocated during a capture
+lives as long as any result of the capture, and as any tensor that it writes to; users must keep
+those as long as the graph. An ended capture is noticed at the next allocation on any stream.
 
 A process forked after CUDA was used cannot use CUDA: calls in the child raise RuntimeError.
 """
@@ -25,7 +26,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ from tensorlayout.cuda.engine.driver import (
 )
 from tensorlayout.cuda.engine.kernel_shapes import compiled_name
 from tensorlayout.cuda.engine.structs import constant_value
-from tensorlayout.plan import CaptureError
+from tensorlayout.errors import CaptureError
 from tensorlayout.support.forks import call_in_forked_children, fork_safe_lock
 
 # Copies to the host are staged from this many bytes on, unless the memory is pinned already.
@@ -79,12 +80,29 @@ _ATTRIBUTES = (
 _INVALID_CONTEXT = 201
 # CUDA_ERROR_NOT_FOUND: the module has no kernel of this name.
 _NOT_FOUND = 500
+# The same numbers for the driver and for the runtime: cudaErrorMemoryAllocation and
+# cudaErrorStreamCaptureUnsupported.
+_OUT_OF_MEMORY = 2
+_CAPTURE_UNSUPPORTED = 900
 
 # cudaErrorPeerAccessAlreadyEnabled, by another library, and cudaErrorTooManyPeers: a device has a
 # limited number of peers. Copies work in either case.
 _PEERS_REMAIN = (704, 711)
 
 # ---- Memory
+
+
+def _check_out_of_memory(error: MemoryError | RuntimeError) -> None:
+    """Raise an error of an allocation again, unless memory has run out. A capture is explained."""
+    status = getattr(error, "status", None)
+    if status == _CAPTURE_UNSUPPORTED:
+        raise CaptureError(
+            "memory cannot be allocated while a CUDA graph is captured in global or"
+            " thread-local mode; capture it in relaxed mode, as by"
+            " torch.cuda.graph(graph, capture_error_mode='relaxed')"
+        ) from None
+    if not (isinstance(error, MemoryError) or status == _OUT_OF_MEMORY):
+        raise error
 
 
 class _CaptureMemory:
@@ -149,11 +167,10 @@ SLOT = 64 << 10  # bytes of a buffer for small copies
 class _PinnedBuffer:
     """Pinned memory, and the event after which it can be reused."""
 
-    def __init__(self, cupy: Any, nbytes: int) -> None:
-        self._owner = cupy.cuda.alloc_pinned_memory(nbytes)
-        self.pointer: int = self._owner.ptr
-        self.bytes: Bytes = np.frombuffer(self._owner, np.uint8, nbytes)
-        self.event = cupy.cuda.Event(disable_timing=True)
+    def __init__(self, driver: CupyDriver, nbytes: int) -> None:
+        self.bytes, self._owner = driver.allocate_pinned(nbytes)
+        self.pointer = self.bytes.ctypes.data
+        self.event = driver.cuda.Event(disable_timing=True)
 
 
 class _PinnedBufferQueue:
@@ -163,8 +180,8 @@ class _PinnedBufferQueue:
     a finalizer during a copy has to wait: each gets its own buffer.
     """
 
-    def __init__(self, cupy: Any, nbytes: int, enough: int) -> None:
-        self._cupy, self._nbytes, self._enough = cupy, nbytes, enough
+    def __init__(self, driver: CupyDriver, nbytes: int, enough: int) -> None:
+        self._driver, self._nbytes, self._enough = driver, nbytes, enough
         self._all: list[_PinnedBuffer] = []
         self._waiting: deque[_PinnedBuffer] = deque()
         self.put = self._waiting.append
@@ -183,7 +200,7 @@ class _PinnedBufferQueue:
         return oldest
 
     def _allocate_buffer(self) -> _PinnedBuffer:
-        buffer = _PinnedBuffer(self._cupy, self._nbytes)
+        buffer = _PinnedBuffer(self._driver, self._nbytes)
         self._all.append(buffer)
         return buffer
 
@@ -194,11 +211,11 @@ class PinnedStaging:
     Buffers are never freed, because a copy to the device may still read one after it has returned.
     """
 
-    def __init__(self, cupy: Any) -> None:
-        self._runtime = cupy.cuda.runtime
-        self._halves = _PinnedBufferQueue(cupy, HALF, 2)
+    def __init__(self, driver: CupyDriver) -> None:
+        self._runtime = driver.runtime
+        self._halves = _PinnedBufferQueue(driver, HALF, 2)
         # Enough that many small copies can wait in a busy stream.
-        self._slots = _PinnedBufferQueue(cupy, SLOT, 16)
+        self._slots = _PinnedBufferQueue(driver, SLOT, 16)
 
     def copy_to_device(self, pointer: int, source: Bytes, stream: Any) -> None:
         """Copy to the device; on return, `source` has been read, but copies may be unfinished."""
@@ -273,7 +290,7 @@ class CupyLauncher:
         self.kernel = kernel  # for logs
         self._block = driver.block
         self._counters = driver.counters
-        self._cuda = driver.cuda
+        self._driver, self._cuda = driver, driver.cuda
         self._launch = driver.cuda.driver.launchKernel
         self._stream = driver.cuda.get_current_stream
         self._functions: dict[int, tuple[Any, int]] = {}
@@ -291,13 +308,30 @@ class CupyLauncher:
         try:
             launch(address, x, y, z, THREADS, 1, 1, 0, stream.ptr, pointers, 0)
         except self._cuda.driver.CUDADriverError as error:
-            if error.status != _INVALID_CONTEXT:
-                raise
-            # CUDA has not been used in this thread yet; a call of the runtime creates the context.
-            runtime = self._cuda.runtime
-            runtime.setDevice(runtime.getDevice())
-            launch(address, x, y, z, THREADS, 1, 1, 0, stream.ptr, pointers, 0)
+            self._launch_again(error, address, (x, y, z), stream.ptr, parameters)
         self._counters.launches += 1
+
+    def _launch_again(
+        self,
+        error: Any,
+        address: int,
+        grid: tuple[int, int, int],
+        stream: int,
+        parameters: bytearray,
+    ) -> None:
+        """Launch again, after CUDA's error for a missing context or missing memory."""
+        if error.status == _INVALID_CONTEXT:
+            # CUDA has not been used in this thread yet; a call of the runtime creates the context.
+            self._cuda.runtime.setDevice(self._cuda.runtime.getDevice())
+        elif error.status != _OUT_OF_MEMORY:  # the first launch may load the kernel
+            raise error
+
+        def launch() -> None:
+            view, pointers = self._block.view_and_pointers
+            view[: len(parameters)] = parameters  # finalizers may have launched kernels
+            self._launch(address, *grid, THREADS, 1, 1, 0, stream, pointers, 0)
+
+        self._driver.allocate_with_retry(launch, f"memory to launch {self.kernel.name}")
 
     def _address_on_current_device(self) -> int:
         loaded = self._functions.get(self._cuda.runtime.getDevice())
@@ -311,10 +345,16 @@ class CupyLauncher:
             architecture = nvrtc.newest_runnable_architecture(
                 int(cuda.Device(device).compute_capability)
             )
-            module = cuda.function.Module()
-            module.load(nvrtc.read_cubin(kernel, architecture, self._counters))
+            cubin = nvrtc.read_cubin(kernel, architecture, self._counters)
+
+            def load() -> Any:
+                module = cuda.function.Module()
+                module.load(cubin)
+                return module.get_function(compiled_name(kernel))  # CUDA may load it only now
+
             try:
-                function = module.get_function(compiled_name(kernel))
+                asked = f"{len(cubin)} bytes for the kernel {kernel.name}"
+                function = self._driver.allocate_with_retry(load, asked)
             except cuda.driver.CUDADriverError as error:
                 if error.status != _NOT_FOUND:
                     raise
@@ -457,11 +497,13 @@ class CupyDriver(Driver):
                 else:
                     with self.using_device(device):
                         memory = self.cuda.alloc(nbytes)
-        except MemoryError:
-            pass  # retry outside the handler, where no traceback keeps tensors of the failed call
+        except (MemoryError, RuntimeError) as error:
+            _check_out_of_memory(error)
+        # Outside the handler, where no traceback keeps tensors of the failed call.
         if memory is None:
             with self.using_device(device):
-                memory = self._allocate_after_freeing_pools(nbytes, device)
+                allocate = None if nbytes >= _TOO_MANY else lambda: self.cuda.alloc(nbytes)
+                memory = self._allocate_after_freeing_pools(allocate, f"{nbytes} bytes")
         buffer = Buffer(memory.ptr, nbytes, device, memory)
         stream = self.cuda.get_current_stream(device)
         if stream.ptr not in _UNCAPTURED and self.runtime.streamIsCapturing(stream.ptr):
@@ -506,7 +548,11 @@ class CupyDriver(Driver):
         return Buffer(pointer, nbytes, device, owner)
 
     def allocate_pinned(self, nbytes: int) -> tuple[Bytes, object]:
-        memory = self.cuda.alloc_pinned_memory(max(1, nbytes))
+        memory = self.allocate_with_retry(
+            lambda: self.cuda.alloc_pinned_memory(max(1, nbytes)),
+            f"{nbytes} bytes of pinned host memory",
+            on_host=True,
+        )
         return np.frombuffer(memory, np.uint8, nbytes), memory
 
     def copy_to_device(self, pointer: int, source: Bytes, *, wait: bool = True) -> None:
@@ -561,22 +607,42 @@ class CupyDriver(Driver):
         first = self.cuda.MemoryPointer(memory, description.address - low)
         return self._cupy.ndarray(description.shape, description.dtype, first, description.steps)
 
-    def _allocate_after_freeing_pools(self, nbytes: int, device: int) -> Any:
-        """Allocate after garbage collection and after freeing all unused blocks of the pools."""
+    def allocate_with_retry(
+        self, allocate: Callable[[], Any], asked: str, *, on_host: bool = False
+    ) -> Any:
+        """Return ``allocate()`` on the current device; if memory has run out, free some and retry.
+
+        `asked`: what is allocated, for the MemoryError if the second attempt fails, too.
+        """
+        try:
+            return allocate()
+        except (MemoryError, RuntimeError) as error:
+            _check_out_of_memory(error)
+        return self._allocate_after_freeing_pools(allocate, asked, on_host=on_host)
+
+    def _allocate_after_freeing_pools(
+        self, allocate: Callable[[], Any] | None, asked: str, *, on_host: bool = False
+    ) -> Any:
+        """Allocate after garbage collection and after freeing all unused blocks of the pools.
+
+        Without `allocate`, as for sizes beyond any device, raise the error at once.
+        """
         pool = self._cupy.get_default_memory_pool()
-        if nbytes < _TOO_MANY:
+        if allocate:
             gc.collect()
             self._unfinished.drop_finished(wait=True)
             current = getattr(self.cuda.get_allocator(), "__self__", pool)
-            for pool_to_free in (pool, current):
+            for pool_to_free in (pool, current, self._cupy.get_default_pinned_memory_pool()):
                 if hasattr(pool_to_free, "free_all_blocks"):
                     pool_to_free.free_all_blocks()
-            with suppress(MemoryError):
-                return self.cuda.alloc(nbytes)
-        free = self.runtime.memGetInfo()[0] + pool.free_bytes()
-        if limit := pool.get_limit():
+            try:
+                return allocate()
+            except (MemoryError, RuntimeError) as error:
+                _check_out_of_memory(error)
+        free = None if on_host else self.runtime.memGetInfo()[0] + pool.free_bytes()
+        if free is not None and (limit := pool.get_limit()):
             free = min(free, limit - pool.used_bytes())
-        raise out_of_memory_error(nbytes, free, device)
+        raise out_of_memory_error(asked, free, self.current_device())
 
     def is_stream_capturing(self, stream_number: int) -> bool:
         """Return whether a stream captures; False after an error that has ended the capture."""
@@ -601,7 +667,7 @@ class CupyDriver(Driver):
     def _staging_of_current_device(self) -> PinnedStaging:
         device = self.current_device()
         staging = self._stagings.get(device)
-        return staging or self._stagings.setdefault(device, PinnedStaging(self._cupy))
+        return staging or self._stagings.setdefault(device, PinnedStaging(self))
 
 
 def open_driver() -> CupyDriver:

@@ -287,10 +287,10 @@ class Driver(Protocol):
         """
 
 
-def out_of_memory_error(nbytes: int, free: int | None, device: int) -> MemoryError:
-    """Return the error for an allocation that fails; `free` may be unknown."""
+def out_of_memory_error(asked: str, free: int | None, device: int) -> MemoryError:
+    """Return the error for an allocation of what is `asked`; `free`: bytes, if they matter."""
     there = "" if free is None else f", and {free} bytes are free"
-    return MemoryError(f"cuda:{device}: asked for {nbytes} bytes{there}")
+    return MemoryError(f"cuda:{device}: asked for {asked}{there}")
 
 
 def import_cupy_module(name: str) -> Any:

@@ -432,7 +432,7 @@ class SimulatorDriver(Driver):
             gc.collect()  # frees buffers in reference cycles
             memory = self._allocate_simulated_memory(nbytes, device)
         if memory is None:
-            raise out_of_memory_error(nbytes, self._free_bytes(device), device)
+            raise out_of_memory_error(f"{nbytes} bytes", self._free_bytes(device), device)
         self.counters.allocations += 1
         pointer = -(-memory.ctypes.data // 256) * 256
         followed = "initialized" in current_mode().checks and nbytes

@@ -12,6 +12,7 @@ import pytest
 from cuda_memory import assert_no_spills
 from simulated import needs_compiler
 from simulated import simulator as simulated
+from strict_cupy import strict_nvrtc
 
 import tensorlayout as tl
 from benchmarks import resources
@@ -262,9 +263,25 @@ def test_what_tells_entries_apart(compiler, cache, tmp_path, monkeypatch):
     ]
     (tmp_path / "plus.cuh").write_text("#define PLUS 8\n")
     paths.append(nvrtc.cubin_file(kernel, 90, counters))
-    monkeypatch.setattr(nvrtc, "nvrtc_version", lambda: "1.0")
+    monkeypatch.setattr(nvrtc, "_compiler_build", lambda _: b"V1.0.0")
     paths.append(nvrtc.cubin_file(kernel, 90, counters))
     assert len(set(paths)) == counters.compiles == 6
+
+
+def test_a_patch_version_of_nvrtc_has_entries_of_its_own(cache, small, monkeypatch):
+    """The function for versions gives 12.9 for each of them."""
+    counters = Counters()
+    for patch in (b"V12.9.41", b"V12.9.86", b"V12.9.86"):
+        compiler = strict_nvrtc()
+        compiler.getVersion = lambda: (12, 9)
+        compiler.getPTX = lambda _, patch=patch: b"// release 12.9, " + patch
+        monkeypatch.setitem(sys.modules, "cupy_backends.cuda.libs.nvrtc", compiler)
+        nvrtc.cubin_file(small, 90, counters)
+    assert (counters.compiles, counters.cache_hits) == (2, 1)
+
+
+def test_nvrtc_names_its_patch_version(compiler):
+    assert re.search(rb"release (\d+\.\d+), V\1\.\d+\n", nvrtc._compiler_build(compiler))
 
 
 # ---- Ahead of time

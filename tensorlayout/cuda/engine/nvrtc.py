@@ -5,6 +5,7 @@ CuPy's own `compile` is not used: it appends ``-ftz=true``, which would flush de
 
 from __future__ import annotations
 
+import functools
 import os
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,21 @@ def nvrtc_version() -> str:
     """Return NVRTC's version, such as "12.9". Raises RuntimeError without CuPy."""
     major, minor = import_cupy_module("cupy_backends.cuda.libs.nvrtc").getVersion()
     return f"{major}.{minor}"
+
+
+@functools.cache
+def _compiler_build(nvrtc: Any) -> bytes:
+    """Return what tells builds of NVRTC apart: the PTX of an empty program, once per process.
+
+    Its comments have the patch version and the build, such as "V12.9.86", for which NVRTC has no
+    function.
+    """
+    program = nvrtc.createProgram("", "empty.cu", [], [])
+    try:
+        nvrtc.compileProgram(program, ())
+        return bytes(nvrtc.getPTX(program))
+    finally:
+        nvrtc.destroyProgram(program)
 
 
 def newest_runnable_architecture(capability: int) -> int:
@@ -60,7 +76,8 @@ def cubin_file(kernel: Kernel, architecture: int, counters: Counters) -> Path:
     kernels have the names of `compiled_name`.
     """
     options, names, texts = program = _program_sources(kernel, architecture)
-    key = disk_cache.cache_key(nvrtc_version(), *options, *names, *texts)
+    build = _compiler_build(import_cupy_module("cupy_backends.cuda.libs.nvrtc"))
+    key = disk_cache.cache_key(build, *options, *names, *texts)
     stem = Path(kernel.file).stem
 
     def compile_to_file(target: Path) -> None:

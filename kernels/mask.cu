@@ -5,17 +5,16 @@
 //                   per chunk.
 // scan_counts       Computes the sum of the counts before each chunk, and the sum of all, in one
 //                   block.
-// select_elements   Copies the true elements to the result. Each block finds the true elements of
-//                   its chunk again and packs their indices in shared memory, so writes are
-//                   coalesced. Reads are coalesced as far as true elements are neighbours. Elements
-//                   are bits.
+// select_elements   Copies the true elements to the result. Each warp looks at 32 elements of its
+//                   chunk at a time, and writes the true ones side by side. Reads are coalesced as
+//                   far as true elements are neighbours. Elements are bits.
 // select_positions  The same, but writes positions, for kernels that move whole slices (gather.cu,
 //                   scatter/scatter.cu). No position is -1.
 // store_masked      Writes values that need no count (one number, or one slice for all) where the
 //                   mask is true, in the destination's order. It needs a single launch.
 //
-// The mask is read in row-major index order. Reads are coalesced if its memory has that order, with
-// 16 bytes per thread if it is packed. Worst: a mask in another order, where each element costs a
+// The mask is read in row-major index order. Reads are coalesced if its memory has that order; the
+// count reads 16 bytes per thread if it is packed. Worst: a mask in another order, where each element costs a
 // sector.
 //
 // Bytes moved per element of the mask: 2. Bytes moved per selected element: its own twice.
@@ -40,80 +39,83 @@ struct Selection {
     Walk<Rank, Index, 2> walk;  // the mask; the source, or the positions
 };
 
-// Loads this block's chunk of the mask into shared memory; elements after the end are false.
-template <int Rank, class Index>
-DEVICE void load_chunk(const Selection<Rank, Index>& p, uint8_t (&chunk)[CHUNK]) {
-    using Count = Unsigned<Index>;
-    const Count begin = static_cast<Count>(blockIdx.x) * CHUNK, count = static_cast<Count>(p.count);
-    const uint8_t* const mask = static_cast<const uint8_t*>(p.mask);
-    if (p.packed && begin + CHUNK <= count) {
-        const uint32_t at = threadIdx.x * EACH;
-        using Word = Bits<EACH>;
-        store_shared(reinterpret_cast<Word*>(chunk + at),
-                     load(reinterpret_cast<const Word*>(mask + begin + at)));
-    } else {
-#pragma unroll 4  // more loads in flight would spill registers
-        for (int k = 0; k < EACH; ++k) {
-            const uint32_t at = k * THREADS + threadIdx.x;
-            const bool inside = begin + at < count;
-            Index places[2];
-            p.walk.offsets(inside ? begin + at : 0, places);
-            store_shared(chunk + at, load_if(inside, mask + places[0]));
-        }
+constexpr int LANES = 32, WARPS = THREADS / LANES;
+
+DEVICE uint32_t lane() { return threadIdx.x % LANES; }
+
+// A bit for each element of a warp's part of a chunk; all its threads have the same. Thread t of the
+// warp looks at the elements t, t + 32, and so on. Elements after the end are false.
+struct Votes {
+    uint32_t of[EACH];
+
+    DEVICE uint32_t total() const {
+        uint32_t found = 0;
+#pragma unroll
+        for (int k = 0; k < EACH; ++k) found += count_ones(of[k]);
+        return found;
     }
-    barrier();
+};
+
+// Number of the first element that this thread looks at.
+template <class Index>
+DEVICE Unsigned<Index> first_element() {
+    return static_cast<Unsigned<Index>>(blockIdx.x) * CHUNK +
+           threadIdx.x / LANES * (EACH * LANES) + lane();
+}
+
+template <int Rank, class Index>
+DEVICE Votes look(const Selection<Rank, Index>& p) {
+    using Count = Unsigned<Index>;
+    const Count begin = first_element<Index>(), count = static_cast<Count>(p.count);
+    Votes votes;
+    bool is_true[EACH];
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+        const bool inside = begin + k * LANES < count;
+        Index places[2];
+        p.walk.offsets(inside ? begin + k * LANES : 0, places);
+        is_true[k] = load_if(inside, static_cast<const uint8_t*>(p.mask) + places[0]) != 0;
+    }
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) votes.of[k] = ballot(is_true[k]);
+    return votes;
 }
 
 // Returns the sum over the threads up to and including this one; `total` is the block's sum.
 template <class T>
-DEVICE T scan(T (&sums)[2 * THREADS], T value, T& total) {
-    const uint32_t t = threadIdx.x;
-    int from = 0;
-    store_shared(sums + t, value);
-    barrier();
-    for (uint32_t step = 1; step < THREADS; step *= 2) {
-        const T before = load_shared_if(t >= step, sums + (from + (t >= step ? t - step : 0)));
-        const T sum = load_shared(sums + from + t) + before;
-        from = THREADS - from;
-        store_shared(sums + from + t, sum);
-        barrier();
-    }
-    const T found = load_shared(sums + from + t);
-    total = load_shared(sums + from + THREADS - 1);
-    barrier();
-    return found;
-}
-
-struct Chunk {
-    uint32_t before, total;  // true elements of the threads before, and of the block
-    uint32_t bits;           // one for each element of this thread: 1 if it is true
-};
-
-// Counts the true elements of a chunk. Thread t has EACH elements, from element EACH * t on.
-DEVICE Chunk look(uint8_t (&chunk)[CHUNK], uint32_t (&sums)[2 * THREADS]) {
-    using Word = Pack<uint8_t, EACH>;
-    const Word word = load_shared(reinterpret_cast<const Word*>(chunk + threadIdx.x * EACH));
-    Chunk found;
-    found.bits = 0;
-    uint32_t here = 0;
+DEVICE T scan(T (&sums)[WARPS], T value, T& total) {
 #pragma unroll
-    for (int k = 0; k < EACH; ++k) {
-        const uint32_t is_true = word.at[k] != 0;
-        found.bits |= is_true << k;
-        here += is_true;
+    for (uint32_t step = 1; step < LANES; step *= 2) {
+        const T before = shuffle_up(value, step);
+        if (lane() >= step) value += before;
     }
-    found.before = scan(sums, here, found.total) - here;
-    return found;
+    if (lane() == LANES - 1) store_shared(sums + threadIdx.x / LANES, value);
+    barrier();
+    total = 0;
+#pragma unroll
+    for (int warp = 0; warp < WARPS; ++warp) {
+        if (warp == static_cast<int>(threadIdx.x / LANES)) value += total;
+        total += load_shared(sums + warp);
+    }
+    barrier();
+    return value;
 }
 
 template <int Rank, class Index>
 DEVICE void count_chunk(const Selection<Rank, Index>& p) {
-    SHARED(uint8_t, chunk, CHUNK);
-    SHARED(uint32_t, sums, 2 * THREADS);
-    load_chunk(p, chunk);
-    const Chunk found = look(chunk, sums);
+    SHARED(uint32_t, sums, WARPS);
+    uint32_t total, here = 0;
+    if (p.packed && (static_cast<int64_t>(blockIdx.x) + 1) * CHUNK <= p.count) {
+        const Bits<EACH> word =
+            load(static_cast<const Bits<EACH>*>(p.mask) + blockIdx.x * THREADS + threadIdx.x);
+        here = count_nonzero_bytes(word.at[0]) + count_nonzero_bytes(word.at[1]);
+    } else {
+        const uint32_t found = look(p).total();
+        if (lane() == 0) here = found;
+    }
+    scan(sums, here, total);
     if (threadIdx.x == 0)
-        store(static_cast<int64_t*>(p.counts) + blockIdx.x, static_cast<int64_t>(found.total));
+        store(static_cast<int64_t*>(p.counts) + blockIdx.x, static_cast<int64_t>(total));
 }
 
 struct Counts {
@@ -123,7 +125,7 @@ struct Counts {
 
 DEVICE void scan_all(const Counts& p) {
     constexpr int MANY = 8;
-    SHARED(int64_t, sums, 2 * THREADS);
+    SHARED(int64_t, sums, WARPS);
     int64_t* const counts = static_cast<int64_t*>(p.counts);
     int64_t before = 0, total;
     for (int64_t begin = 0; begin < p.blocks; begin += MANY * THREADS) {
@@ -145,42 +147,29 @@ DEVICE void scan_all(const Counts& p) {
     if (threadIdx.x == 0) store(counts + p.blocks, before);
 }
 
-// Returns the number of set bits among the lowest 16.
-DEVICE uint32_t ones(uint32_t bits) {
-    bits -= bits >> 1 & 0x5555;
-    bits = (bits & 0x3333) + (bits >> 2 & 0x3333);
-    bits = (bits + (bits >> 4)) & 0x0f0f;
-    return (bits + (bits >> 8)) & 0x1f;
-}
-
 // Writes the true elements of a chunk, or for a Width of 0 their positions.
 template <int Rank, class Index, int Width>
 DEVICE void select_true(const Selection<Rank, Index>& p) {
-    SHARED(uint8_t, chunk, CHUNK);
-    SHARED(uint32_t, sums, 2 * THREADS);
-    SHARED(uint16_t, places, CHUNK);
-    using Count = Unsigned<Index>;
-    load_chunk(p, chunk);
-    const Chunk found = look(chunk, sums);
-    // Threads begin at different bits; otherwise the threads of a warp would store to few banks.
+    SHARED(uint32_t, sums, WARPS);
+    const Votes votes = look(p);
+    const uint32_t here = votes.total();
+    uint32_t total;
+    const uint32_t before = scan(sums, lane() == 0 ? here : 0, total) - here;
+    int64_t next = load(static_cast<const int64_t*>(p.counts) + blockIdx.x) + before;
+    const Unsigned<Index> begin = first_element<Index>();
+#pragma unroll
     for (int k = 0; k < EACH; ++k) {
-        const uint32_t bit = (k + threadIdx.x) % EACH;
-        const uint32_t at = found.before + ones(found.bits & ((1u << bit) - 1));
-        store_shared_if(found.bits >> bit & 1, places + at,
-                        static_cast<uint16_t>(threadIdx.x * EACH + bit));
-    }
-    barrier();
-    const int64_t first = load(static_cast<const int64_t*>(p.counts) + blockIdx.x);
-    const Count begin = static_cast<Count>(blockIdx.x) * CHUNK;
-    for (uint32_t i = threadIdx.x; i < found.total; i += THREADS) {
-        Index offsets[2];
-        p.walk.offsets(begin + load_shared(places + i), offsets);
+        const bool writes = votes.of[k] >> lane() & 1;
+        const int64_t to = next + count_ones(votes.of[k] & ((1u << lane()) - 1));
+        next += count_ones(votes.of[k]);
+        Index places[2];
+        p.walk.offsets(writes ? begin + k * LANES : 0, places);
         if constexpr (Width == 0) {
-            store(static_cast<int64_t*>(p.to) + first + i, p.base + offsets[1]);
+            store_if(writes, static_cast<int64_t*>(p.to) + to, p.base + places[1]);
         } else {
             using T = Bits<Width>;
-            store(static_cast<T*>(p.to) + first + i,
-                  load(static_cast<const T*>(p.source) + offsets[1]));
+            store_if(writes, static_cast<T*>(p.to) + to,
+                     load_if(writes, static_cast<const T*>(p.source) + places[1]));
         }
     }
 }

@@ -24,16 +24,22 @@
 //               passes its totals on through shared memory. Coalesced as far as the lines are
 //               neighbours.
 //
-// Few long lines are cut into chunks that blocks scan at once, in two launches: `totals` writes the
-// total of each chunk, and `results` begins with the totals of the chunks before. So no block waits
-// for another one. Bytes moved per element: one read and one write; with chunks, two reads. Floats
-// are added in double and each result is rounded once; integers wrap. Products of floats: see
+// Few long lines are cut into chunks that blocks scan at once. In scan_rows and scan_columns there are
+// two launches: `totals` writes the total of each chunk, and `results` begins with the totals of the
+// chunks before, so that no block waits for another one, but elements are read twice. In scan_lines a
+// chunk is a tile, and one launch is enough: a block publishes the total of its tile, then waits for
+// the totals of the tiles before it in its group of 256 and for the total of all groups before. Tiles
+// are numbered in the order in which blocks start, so a block waits only for those that have started.
+// The order of additions is the same each time.
+//
+// Bytes moved per element: one read and one write; with `totals`, two reads. Floats are added in double and each result is rounded once; integers wrap. Products of floats: see
 // scaled.cuh.
 #if defined(LINES) && !defined(SCALED)
 #define LEAST_BLOCKS (sizeof(INDEX) == 4 && RANK > 0 && sizeof(RESULT) < 16 ? 4 : 3)
 #else
 #define LEAST_BLOCKS 2
 #endif
+#include "atomics.cuh"
 #include "functions.cuh"
 #include "indexing.cuh"
 #include "memory.cuh"
@@ -404,12 +410,12 @@ template <int Rank, class Index>
 struct LineScan {
     void* to;
     const void* from;
-    void* totals;  // [line][chunk]
+    void* totals;  // [line][tile, then group of tiles]; of a group: over all groups up to it
+    void* flags;   // the next number of a tile, then whether each total is there
     Index lines;
     Index length;               // positions of a line
-    Index chunk;                // slots of a chunk, whole tiles
     Walk<Rank, Index, 2> walk;  // of lines, in the source and the result
-    Divisor<int32_t> chunks, period;
+    Divisor<int32_t> tiles, period;  // tiles: of a line, if each is a block's; else 1
     int32_t outers;  // lines of a tile; if several, they are consecutive in memory
 };
 
@@ -469,15 +475,47 @@ DEVICE void write_slots(RESULT* to, int32_t low, int32_t high, bool wide,
     store_if(inside, to + edge, load_shared_if(inside, S::slot(words, inside ? edge : 0)));
 }
 
-template <int Rank, class Index, Task Doing>
+// Total of all tiles before a tile of a line, which waits until it is known.
+DEVICE Total total_before_tile(int32_t tile, Total* totals, uint32_t* flags, int32_t tiles,
+                               Total (&sums)[2][THREADS]) {
+    const int32_t group = tile / THREADS, first = group * THREADS, other = first + threadIdx.x;
+    Total found{};
+    if (other < tile) found = published(totals + other, flags + other);
+    if (first < tile) {  // uniform
+        scan_threads(found, 0, sums);
+        found = load_shared(&sums[0][tile - first - 1]);
+    }
+    if (group > 0) {
+        const int32_t before = tiles + group - 1;
+        const Total all = published(totals + before, flags + before);
+        found = first < tile ? combine(all, found) : all;
+    }
+    return found;
+}
+
+enum Sharing { whole_lines, linked_tiles };
+
+template <int Rank, class Index, Sharing Blocks>
 DEVICE void lines(const LineScan<Rank, Index>& p) {
     using S = Slots<SOURCE>;
     using R = Slots<RESULT>;
+    constexpr bool LINKED = Blocks == linked_tiles;
     SHARED(Total, both, 2 * THREADS);
+    SHARED(typename S::Word, sources, SLOTS / S::LENGTH);
+    SHARED(typename R::Word, made, SLOTS / R::LENGTH);
     auto& sums = reinterpret_cast<Total(&)[2][THREADS]>(both);
     const int32_t thread = static_cast<int32_t>(threadIdx.x);
-    const uint32_t number = p.chunks.divide(blockIdx.x);
-    const int32_t chunk = static_cast<int32_t>(blockIdx.x - number * p.chunks.divisor);
+    uint32_t* flags = static_cast<uint32_t*>(p.flags);
+    uint32_t block = blockIdx.x;
+    if constexpr (LINKED) {
+        SHARED(uint32_t, taken, 1);
+        if (thread == 0) store_shared(taken, atomic_add(flags, 1u));
+        barrier();
+        block = load_shared(taken);
+    }
+    const uint32_t number = LINKED ? p.tiles.divide(block) : block;
+    const int32_t tiles = static_cast<int32_t>(p.tiles.divisor);
+    const int32_t own_tile = LINKED ? static_cast<int32_t>(block - number * tiles) : 0;
     const Index line = static_cast<Index>(number) * p.outers;
     const Index here = p.lines - line < p.outers ? p.lines - line : p.outers;
     Index at[2];
@@ -488,102 +526,78 @@ DEVICE void lines(const LineScan<Rank, Index>& p) {
     from -= shift;
     to -= shift;
     const bool wide = S::aligned(from);
-    const Index every = here * p.length + shift, begin = chunk * p.chunk;
-    const Index end = begin + p.chunk < every ? begin + p.chunk : every;
-    Total* const totals = static_cast<Total*>(p.totals) +
-                          static_cast<Index>(number) * static_cast<Index>(p.chunks.divisor);
-    if constexpr (Doing == Task::totals) {
-        if (begin + p.chunk >= every) return;  // no chunk follows
-        Running own{Total{}, false};
-#pragma unroll 4
+    const Index every = here * p.length + shift, begin = static_cast<Index>(own_tile) * SLOTS;
+    const Index end = LINKED && begin + SLOTS < every ? begin + SLOTS : every;
+    Total carry{};
+    for (Index tile = begin; tile < end; tile += SLOTS) {
+        const int32_t low = tile > 0 ? 0 : shift;
+        const int32_t high = static_cast<int32_t>(end - tile < SLOTS ? end - tile : SLOTS);
+        read_slots(from + tile, low, high, wide, sources);
+        barrier();
+        // First slot in the thread at which a line begins, and the thread in which the line of
+        // this thread's last slot begins.
+        int32_t head = low, least = 0;
+        if (thread > 0) {
+            head = PER_LINE_THREAD;
+            if (!LINKED && p.outers > 1) {
+                const int32_t slot = thread * PER_LINE_THREAD;
+                const int32_t position = static_cast<int32_t>(
+                    slot - shift - p.period.divide(slot - shift) * p.period.divisor);
+                head = position ? static_cast<int32_t>(p.period.divisor) - position : 0;
+                least = head < PER_LINE_THREAD ? thread
+                                               : (slot - position) / PER_LINE_THREAD;
+            }
+        } else if (tile > 0) {
+            head = PER_LINE_THREAD;
+        }
+        typename S::Word own;  // read twice, to keep no registers in between
+        Total running = carry;
+#pragma unroll
         for (int k = 0; k < PER_LINE_THREAD; ++k) {
-            const int32_t slot = k * THREADS + thread;
-            const bool inside = begin > 0 || slot >= shift;
-            const SOURCE element = load_if(inside, from + (begin + slot));
-            if (inside) own = own.then(total_of(element));
+            if (k % S::LENGTH == 0)
+                own = load_shared(S::pack(sources, thread * S::PACKS + k / S::LENGTH));
+            const Total value = total_of(own.at[k % S::LENGTH]);
+            const bool starts = k == head || (k == 0 && (LINKED || thread > 0));
+            running = starts ? value : combine(running, value);
         }
-        for (Index tile = begin + SLOTS; tile < end; tile += SLOTS) {
-            if (wide) {
-                typename S::Word found[S::PACKS];
-#pragma unroll
-                for (int k = 0; k < S::PACKS; ++k)
-                    found[k] = load(reinterpret_cast<const typename S::Word*>(from + tile) +
-                                    k * THREADS + thread);
-#pragma unroll
-                for (int k = 0; k < PER_LINE_THREAD; ++k)
-                    own.value = combine(
-                        own.value, total_of(found[k / S::LENGTH].at[k % S::LENGTH]));
-            } else {
-#pragma unroll 4
-                for (int k = 0; k < PER_LINE_THREAD; ++k)
-                    own.value = combine(own.value, total_of(load(from + (tile + k * THREADS +
-                                                                               thread))));
+        scan_threads(running, least, sums);
+        running = load_shared_if(thread > 0, &sums[0][thread > 0 ? thread - 1 : 0]);
+        if constexpr (LINKED) {
+            const Total all = load_shared(&sums[0][THREADS - 1]);
+            const int32_t groups = (tiles + THREADS - 1) / THREADS;
+            const int64_t first = static_cast<int64_t>(number) * (tiles + groups);
+            Total* const totals = static_cast<Total*>(p.totals) + first;
+            flags += 1 + first;
+            if (thread == 0) publish(totals + own_tile, all, flags + own_tile);
+            if (own_tile > 0) {
+                barrier();  // `sums` is used again
+                carry = total_before_tile(own_tile, totals, flags, tiles, sums);
+                running = thread > 0 ? combine(carry, running) : carry;
             }
-        }
-        scan_threads(own.value, 0, sums);
-        if (thread == THREADS - 1) store(totals + chunk, load_shared(&sums[0][thread]));
-    } else {
-        if (begin >= end) return;
-        SHARED(typename S::Word, sources, SLOTS / S::LENGTH);
-        SHARED(typename R::Word, made, SLOTS / R::LENGTH);
-        Total carry{};
-        if (chunk > 0) {
-            const int32_t each = (chunk + THREADS - 1) / THREADS, first = thread * each;
-            const int32_t last = first + each < chunk ? first + each : chunk;
-            scan_threads(running_over<Index>(totals, first, last, 1).value, 0, sums);
-            carry = load_shared(&sums[0][(chunk - 1) / each]);
-        }
-        for (Index tile = begin; tile < end; tile += SLOTS) {
-            const int32_t low = tile > 0 ? 0 : shift;
-            const int32_t high = static_cast<int32_t>(end - tile < SLOTS ? end - tile : SLOTS);
-            read_slots(from + tile, low, high, wide, sources);
-            barrier();
-            // First slot in the thread at which a line begins, and the thread in which the line of
-            // this thread's last slot begins.
-            int32_t head = low, least = 0;
-            if (thread > 0) {
-                head = PER_LINE_THREAD;
-                if (p.outers > 1) {
-                    const int32_t slot = thread * PER_LINE_THREAD;
-                    const int32_t position = static_cast<int32_t>(
-                        slot - shift - p.period.divide(slot - shift) * p.period.divisor);
-                    head = position ? static_cast<int32_t>(p.period.divisor) - position : 0;
-                    least = head < PER_LINE_THREAD ? thread
-                                                   : (slot - position) / PER_LINE_THREAD;
-                }
-            } else if (tile > 0) {
-                head = PER_LINE_THREAD;
+            if (thread == 0 && own_tile % THREADS == THREADS - 1) {
+                const int32_t group = tiles + own_tile / THREADS;
+                publish(totals + group, combine(carry, all), flags + group);
             }
-            typename S::Word own;  // read twice, to keep no registers in between
-            Total running = carry;
-#pragma unroll
-            for (int k = 0; k < PER_LINE_THREAD; ++k) {
-                if (k % S::LENGTH == 0)
-                    own = load_shared(S::pack(sources, thread * S::PACKS + k / S::LENGTH));
-                const Total value = total_of(own.at[k % S::LENGTH]);
-                running = k == head || (k == 0 && thread > 0) ? value : combine(running, value);
-            }
-            scan_threads(running, least, sums);
-            running = thread > 0 ? load_shared_if(thread > 0, &sums[0][thread > 0 ? thread - 1 : 0])
-                                 : carry;
+        } else {
+            if (thread == 0) running = carry;
             carry = load_shared(&sums[0][THREADS - 1]);
-#pragma unroll
-            for (int k = 0; k < R::PACKS; ++k) {
-                typename R::Word word;
-#pragma unroll
-                for (int j = 0; j < R::LENGTH; ++j) {
-                    const int n = k * R::LENGTH + j;
-                    if (n % S::LENGTH == 0)
-                        own = load_shared(S::pack(sources, thread * S::PACKS + n / S::LENGTH));
-                    const Total value = total_of(own.at[n % S::LENGTH]);
-                    running = n == head ? value : combine(running, value);
-                    word.at[j] = result_of(running);
-                }
-                store_shared(R::pack(made, thread * R::PACKS + k), word);
-            }
-            barrier();
-            write_slots(to + tile, low, high, R::aligned(to), made);
         }
+#pragma unroll
+        for (int k = 0; k < R::PACKS; ++k) {
+            typename R::Word word;
+#pragma unroll
+            for (int j = 0; j < R::LENGTH; ++j) {
+                const int n = k * R::LENGTH + j;
+                if (n % S::LENGTH == 0)
+                    own = load_shared(S::pack(sources, thread * S::PACKS + n / S::LENGTH));
+                const Total value = total_of(own.at[n % S::LENGTH]);
+                running = n == head ? value : combine(running, value);
+                word.at[j] = result_of(running);
+            }
+            store_shared(R::pack(made, thread * R::PACKS + k), word);
+        }
+        barrier();
+        write_slots(to + tile, low, high, R::aligned(to), made);
     }
 }
 
@@ -719,7 +733,7 @@ DEVICE void columns(const ColumnScan<Rank, Index>& p) {
 SHAPES(RANK = 1 2 0, INDEX = int32_t int64_t, ROWS = totals results)
 BLOCK_KERNEL(scan_rows, RowScan<RANK, INDEX>) { rows<RANK, INDEX, ROWS>(p); }
 #elif defined(LINES)
-SHAPES(RANK = 1 2 0, INDEX = int32_t int64_t, LINES = totals results)
+SHAPES(RANK = 1 2 0, INDEX = int32_t int64_t, LINES = whole_lines linked_tiles)
 BLOCK_KERNEL(scan_lines, LineScan<RANK, INDEX>) { lines<RANK, INDEX, LINES>(p); }
 #else
 SHAPES(RANK = 1 2 0, INDEX = int32_t int64_t, COLUMNS = totals results)

@@ -42,6 +42,35 @@ template <class T> DEVICE void atomic_max_if(bool active, T* at, T value) {
 
 #endif
 
+// Values that blocks hand on to others of the same launch. One thread publishes a value, at most once;
+// the flag was 0 before the launch. Readers wait, so only blocks that have started may be waited for:
+// blocks that take their numbers by an atomic addition wait for lower numbers.
+#ifdef TENSORLAYOUT_SIMULATOR
+using simulator::publish;
+using simulator::published;
+#else
+template <class T> struct PublishedWords {
+    uint32_t at[sizeof(T) / 4];
+};
+template <class T> DEVICE void publish(T* to, const T& value, uint32_t* flag) {
+    const auto words = bits_as<PublishedWords<T>>(value);
+    volatile uint32_t* const at = reinterpret_cast<volatile uint32_t*>(to);
+#pragma unroll
+    for (int k = 0; k < static_cast<int>(sizeof(T) / 4); ++k) at[k] = words.at[k];
+    __threadfence();
+    *static_cast<volatile uint32_t*>(flag) = 1;
+}
+template <class T> DEVICE T published(const T* from, const uint32_t* flag) {
+    while (*static_cast<const volatile uint32_t*>(flag) == 0) {}
+    __threadfence();
+    const volatile uint32_t* const at = reinterpret_cast<const volatile uint32_t*>(from);
+    PublishedWords<T> words;
+#pragma unroll
+    for (int k = 0; k < static_cast<int>(sizeof(T) / 4); ++k) words.at[k] = at[k];
+    return bits_as<T>(words);
+}
+#endif
+
 // Replaces an element of 4 or 8 bytes by change(element).
 template <class T, class Change>
 DEVICE void atomic_change(T* at, Change change) {

@@ -44,4 +44,33 @@ template <class T> inline void atomic_max_if(bool active, T* at, T value, SIMULA
     sit_out<T>(STORE, {file, line});
 }
 
+// A value moves in words of 4 bytes.
+template <class T>
+inline void look_at_words(Kind kind, const T* at, Place place) {
+    for (size_t k = 0; k < sizeof(T) / 4; ++k)
+        look(kind, reinterpret_cast<const uint32_t*>(at) + k, place, ATOMIC);
+}
+
+// Blocks run one after the other, so a flag that is not set would never be.
+template <class T>
+inline void publish(T* to, const T& value, uint32_t* flag, SIMULATOR_PLACE) {
+    look_at_words(STORE, to, {file, line});
+    look(STORE, flag, {file, line}, ATOMIC);
+    memcpy(to, &value, sizeof(T));
+    *flag = 1;
+}
+template <class T>
+inline T published(const T* from, const uint32_t* flag, SIMULATOR_PLACE) {
+    look(LOAD, flag, {file, line}, ATOMIC);
+    look_at_words(LOAD, from, {file, line});
+    if (*flag == 0) {
+        report("%s: waits for a value that no block before has published",
+               whereabouts({file, line}));
+        leave();
+    }
+    T value;
+    memcpy(&value, from, sizeof(T));
+    return value;
+}
+
 }  // namespace simulator

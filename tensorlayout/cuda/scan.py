@@ -1,8 +1,9 @@
 """Running sums and products along a dimension on CUDA: choice of kernel and of pieces.
 
 *Columns*: threads of a warp scan 32 neighbouring lines. *Lines*: long contiguous lines. *Rows*: all
-others, in tiles of consecutive elements. Few long lines are cut into chunks: a first launch
-computes the total of each chunk, and a second one adds the totals before a chunk to its results.
+others, in tiles of consecutive elements. Few long lines are cut into chunks. Of *lines*, each chunk
+is a tile, and blocks hand totals on to later ones. Otherwise a first launch computes the total of
+each chunk, and a second one adds the totals before a chunk to its results.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from tensorlayout.cuda.engine import (
     divisor32_struct,
     kernel_with_macros,
 )
-from tensorlayout.layout import Axis, merge_axes, narrowest_index_type
+from tensorlayout.cuda.fill import bind_fill_value, plan_fill
+from tensorlayout.layout import Axis, Layout, merge_axes, narrowest_index_type
 from tensorlayout.plan import ScanPlan
 
 FILE = "scan.cu"
@@ -72,7 +74,7 @@ class _ScanLines(NamedTuple):
         )
 
 
-# Work of a kernel: members of its struct, blocks per chunk, and number of chunks.
+# Work of a kernel: members of its struct, groups of lines, and number of chunks of a line.
 _ScanWork = tuple[dict[str, Any], int, int]
 
 
@@ -102,21 +104,33 @@ def plan_scan(plan: ScanPlan, alignments: tuple[int, ...] = ()) -> Launches | No
         case, (members, groups, chunks) = "lines", _plan_line_scan(lines, tile_elements)
     else:
         case, (members, groups, chunks) = "rows", _plan_scan_of_contiguous_tiles(lines, total_bytes)
-    has_chunks = chunks > 1
-    firsts = [spec.layout.offset * spec.dtype.itemsize for spec in (result, source)]
-    firsts += [0] * has_chunks
+    firsts = tuple([spec.layout.offset * spec.dtype.itemsize for spec in (result, source)])
     read, written = (sum((n - 1) * abs(s[m]) for n, s, _ in lines.all_axes) for m in (0, 1))
     reach = max(read + abs(lines.source_step), written) + _BEYOND
     index = narrowest_index_type(result.layout.size + _BEYOND, reach)
     shape = {"RANK": max(len(members["walk"]), 1), "INDEX": index}
-    members["chunks"] = divisor32_struct(chunks)
-    launches = []
-    for task in ("totals", "results") if has_chunks else ("results",):
+
+    def launch(task: str, scratch_count: int) -> Launch:
         shape[case.upper()] = task
         chosen = kernel_with_macros(FILE, f"scan_{case}", types, functor, **shape)
-        launches.append(Launch.from_members(chosen, groups * chunks, tuple(firsts), **members))
+        places = (*firsts, *[0] * scratch_count)
+        return Launch.from_members(chosen, groups * chunks, places, **members)
+
+    if case == "lines":
+        members["tiles"] = divisor32_struct(chunks)
+        if chunks == 1:
+            return Launches((launch("whole_lines", 0),))
+        # Totals of the tiles and of groups of THREADS tiles; a flag of 4 bytes for each of them.
+        totals = groups * (chunks + -(-chunks // THREADS))
+        flags = Layout.row_major((1 + totals,))
+        fill = bind_fill_value(plan_fill(flags, 4), bytes(4)).launches[0].with_memories([3])
+        scratch = (totals * total_bytes, flags.size * 4)
+        return Launches((fill, launch("linked_tiles", 2)), scratch=scratch)
+    members["chunks"] = divisor32_struct(chunks)
+    if chunks == 1:
+        return Launches((launch("results", 0),))
     totals = lines.outer_count * lines.inner_count * chunks * total_bytes
-    return Launches(tuple(launches), scratch=(totals,) if has_chunks else ())
+    return Launches((launch("totals", 1), launch("results", 1)), scratch=(totals,))
 
 
 def _make_scan_lines(plan: ScanPlan) -> _ScanLines:
@@ -160,16 +174,15 @@ def _plan_line_scan(lines: _ScanLines, tile_elements: int) -> _ScanWork:
     follow = len(merge_axes(lines.all_axes)) <= 1
     outers = min(max(room // length, 1), lines.outer_count) if follow else 1
     groups = -(-lines.outer_count // outers)
-    tiles, chunks = _tiles_per_chunk_and_chunk_count(
-        -(-(length + tile_elements // THREADS) // tile_elements), groups, _LONG_LINE
-    )
+    # A tile may be shifted.
+    tiles = -(-(length + tile_elements // THREADS) // tile_elements)
+    chunks = tiles if groups <= _BLOCKS // 2 and tiles >= _LONG_LINE else 1
     # A divisor has 31 bits. Lines that are longer share no tile, and a place in a tile divided by
     # any longer period is 0.
     members = {
         "walk": merge_axes(lines.outer_axes),
         "lines": lines.outer_count,
         "length": length,
-        "chunk": tiles * tile_elements,
         "period": divisor32_struct(min(length, 2**31 - 1)),
         "outers": outers,
     }
@@ -240,11 +253,9 @@ def _shared_memory_pitch(
     return min(candidates, key=lambda pitch: (count_wavefronts(pitch), pitch))
 
 
-def _tiles_per_chunk_and_chunk_count(
-    tiles: int, groups: int, min_tiles: int = _LONG
-) -> tuple[int, int]:
+def _tiles_per_chunk_and_chunk_count(tiles: int, groups: int) -> tuple[int, int]:
     """Return the tiles of a chunk, and the chunks of a line."""
-    if groups > _BLOCKS // 2 or tiles < min_tiles:
+    if groups > _BLOCKS // 2 or tiles < _LONG:
         return tiles, 1
     tiles_per_chunk = -(-tiles // (_BLOCKS // groups))
     return tiles_per_chunk, -(-tiles // tiles_per_chunk)

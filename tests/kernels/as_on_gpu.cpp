@@ -24,6 +24,7 @@ inline uint32_t __byte_perm(uint32_t low, uint32_t high, uint32_t digits) {
     return low;
 }
 
+inline int __popc(int bits) { return __builtin_popcount(static_cast<unsigned>(bits)); }
 template <class T> T __shfl_sync(uint32_t, T value, uint32_t lane) {
     return simulator::shuffle(value, lane);
 }
@@ -40,6 +41,7 @@ inline uint32_t __ballot_sync(uint32_t, bool vote) { return simulator::ballot(vo
 #define uint64_t uint64_of_cuda
 #define THREADS THREADS_OF_CUDA
 
+inline void __threadfence() {}
 template <class T> inline T atomicAdd(T* at, T value) {
     const T before = *at;
     *at = before + value;

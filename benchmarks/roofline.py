@@ -56,6 +56,8 @@ H200 = Chip("H200", 132, 1.98e9, 4.8e12)
 # Of a multiprocessor. A block takes a KiB of shared memory besides its own.
 _REGISTERS, _SHARED, _RESIDENT, _RESERVED = 65536, 227 * 1024, 2048, 1024
 
+_FLOAT = np.dtype(np.float32)
+
 # Blocks of a launch that are run: both ends, and some evenly between.
 _SAMPLED = 16
 
@@ -239,5 +241,9 @@ def _differing(address: Values, values: Values) -> int:
     at = np.searchsorted(begins, address, "right") - 1
     there = (at >= 0) & (address + np.uint64(values.itemsize) <= begins[at] + sizes[at])
     left = [ctypes.string_at(int(a), values.itemsize) for a in address[there]]
-    same = np.frombuffer(b"".join(left), values.dtype) == values[there]
+    other, own = np.frombuffer(b"".join(left), values.dtype), values[there]
+    same = other == own
+    if values.itemsize == _FLOAT.itemsize:  # approximations of a GPU differ in the last bits
+        with np.errstate(all="ignore"):
+            same |= np.isclose(other.view(_FLOAT), own.view(_FLOAT), rtol=1e-5, atol=0)
     return int(values.size - same.sum())

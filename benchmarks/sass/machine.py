@@ -60,6 +60,7 @@ class Machine(Integers, Floats, Memory, Warps):
         self.prepare_memory(memory, slot, shared, keeps)
         self.ran = Ran(np.zeros(len(blocks), np.int64))
         self.begin = thread < count
+        self.exited |= ~self.begin
 
     def run(self, most: int = 2_000_000) -> Ran:
         """Run all blocks to their ends."""
@@ -67,6 +68,8 @@ class Machine(Integers, Floats, Memory, Warps):
         waiting: dict[int, Values] = {}
         with np.errstate(all="ignore"):
             for _ in range(most):
+                if not going:
+                    going = self.release_all()
                 if not going:
                     if not waiting:
                         break
@@ -97,7 +100,7 @@ class Machine(Integers, Floats, Memory, Warps):
             jumps = method(i, *i.operands)
         for target, those in jumps or ():
             mask = mask & ~those
-            if those.any() and target != _END:
+            if target != _END and those.any():
                 yield target, those
         if mask.any():
             yield i.address + 16, mask
@@ -116,7 +119,39 @@ class Machine(Integers, Floats, Memory, Warps):
     _call = _bra
 
     def _exit(self, i: Instruction, *_: str) -> Jumps:
-        return [(_END, self.mask)]
+        self.exited |= self.mask
+        return [(_END, self.mask), *self.released()]
+
+    def _bssy(self, i: Instruction, barrier: str, *_: str) -> None:
+        self.begin_together(barrier)
+
+    def _bsync(self, i: Instruction, *operands: str) -> Jumps:
+        self._restrict(operands)
+        self.wait_together(operands[-1], i.address + 16)
+        return [(_END, self.mask), *self.released()]
+
+    def _break(self, i: Instruction, *operands: str) -> Jumps:
+        self._restrict(operands)
+        self.set(operands[-1], np.zeros(1, U32))
+        return self.released()
+
+    def _warpsync(self, i: Instruction, *operands: str) -> Jumps | None:
+        if "COLLECTIVE" in i.parts:
+            return None
+        named = None if "ALL" in i.parts else self.word(operands[-1])
+        self.wait_for_warp(named, i.address + 16)
+        return [(_END, self.mask), *self.released()]
+
+    def _bmov(self, i: Instruction, to: str, source: str) -> None:
+        """Save or restore which threads meet at a barrier."""
+        self.set(to, self.row(source))
+        if "CLEAR" in i.parts:
+            self.set(source, np.zeros(1, U32))
+
+    def _restrict(self, operands: Sequence[str]) -> None:
+        """Leave out the threads for which the predicate before a barrier does not hold."""
+        for predicate in operands[:-1]:
+            self.mask = self.mask & self.predicate(predicate)
 
     def _ret(self, i: Instruction, register: str, label: str = "") -> Jumps:
         return self._jump(register.split()[0], 0)
@@ -138,24 +173,5 @@ class Machine(Integers, Floats, Memory, Warps):
 
 
 _END = -1
-_NOTHING = frozenset(
-    [
-        "BSSY",
-        "BSYNC",
-        "BREAK",
-        "WARPSYNC",
-        "NOP",
-        "YIELD",
-        "MEMBAR",
-        "ERRBAR",
-        "NANOSLEEP",
-        "DEPBAR",
-        "LDGDEPBAR",
-        "CCTL",
-        "CCTLL",
-        "ACQBULK",
-        "PREEXIT",
-        "FENCE",
-        "BMOV",
-    ]
-)
+_NOTHING = {"NOP", "YIELD", "MEMBAR", "ERRBAR", "NANOSLEEP", "DEPBAR", "LDGDEPBAR", "FENCE"}
+_NOTHING |= {"CCTL", "CCTLL", "ACQBULK", "PREEXIT"}

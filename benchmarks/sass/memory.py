@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +26,8 @@ from benchmarks.sass.operands import (
 # Where shared memory begins in its own address space; threads have so much local memory.
 _SHARED = 0x400
 _LOCAL_BYTES = 8192
+# The upper half of generic addresses of shared memory; no memory of the host is there.
+SHARED_WINDOW = 0x700000
 _SECTOR_BITS = U64(5)
 
 
@@ -139,7 +142,8 @@ class Memory(Operands):
         which = np.flatnonzero(self.mask)
         if not which.size:
             return
-        address = self.address(at)[which]
+        # Comparing ones have 64 bits without saying so.
+        address = self.address(re.sub(r"^\[(R\d+)(?!\.)", r"[\1.64", at))[which]
         if self.keeps:
             width = 8 if "64" in i.parts or "F64" in i.parts else 4
             for memory, those, offsets in self._global(address, width, which, "stored"):
@@ -208,7 +212,15 @@ class Memory(Operands):
         everything = slice(None)
         if i.base in ("LDG", "LD", "STG", "ST"):
             side = "loaded" if i.base[0] == "L" else "stored"
-            return self._global(at, width, which, side)
+            inside = at >> U64(32) == U64(SHARED_WINDOW)
+            if not inside.any():
+                return self._global(at, width, which, side)
+            those, others = np.flatnonzero(inside), np.flatnonzero(~inside)
+            pieces: list[tuple[Values, Any, Values]] = []
+            if others.size:
+                for memory, chosen, offsets in self._global(at[others], width, which[others], side):
+                    pieces.append((memory, others[chosen], offsets))
+            return [*pieces, (self.shared, those, self._shared(at[those], which[those]))]
         if i.base in ("LDL", "STL"):
             if self.local is None:
                 self.local = np.zeros(self.threads * _LOCAL_BYTES, np.uint8)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.sass.code import Instruction, Unknown
+from benchmarks.sass.memory import SHARED_WINDOW
 from benchmarks.sass.operands import LANES, U32, Operands, Values
 
 Dimensions = tuple[int, int, int]
@@ -22,6 +23,7 @@ class Warps(Operands):
         """Give each thread its number in its block, and its block's number."""
         self.lane = thread % U32(LANES)
         self.blocks = int(block.size // (int(thread.max()) + 1))
+        self.prepare_barriers()
         self.special = {
             "SR_TID.X": thread % U32(sizes[0]),
             "SR_TID.Y": thread // U32(sizes[0]) % U32(sizes[1]),
@@ -31,6 +33,7 @@ class Warps(Operands):
             "SR_CTAID.Z": block // U32(grid[0] * grid[1]),
             "SR_LANEID": self.lane,
             "SR_CgaCtaId": np.zeros(1, U32),
+            "SR_SWINHI": np.array([SHARED_WINDOW], U32),
             "SR_VIRTID": np.zeros(1, U32),
             "SR_EQMASK": U32(1) << self.lane,
             "SR_LTMASK": (U32(1) << self.lane) - U32(1),
@@ -38,6 +41,69 @@ class Warps(Operands):
             "SR_GTMASK": ~((U32(2) << self.lane) - U32(1)),
             "SR_GEMASK": ~((U32(1) << self.lane) - U32(1)),
         }
+
+    # ---- Where lanes that parted meet again
+
+    def prepare_barriers(self) -> None:
+        """Begin without any thread that waits."""
+        self.exited = np.zeros(self.threads, bool)
+        # By the address behind the barrier: its group of each thread, and the threads that wait.
+        self._held: dict[int, tuple[Values, Values]] = {}
+        self._groups = 0
+
+    def begin_together(self, barrier: str) -> None:
+        """Make the lanes of each warp that take part one group, which a barrier waits for.
+
+        A barrier is a row of numbers of groups; 0 is none.
+        """
+        self._groups += 1
+        self.set(barrier, np.array([self._groups], U32))
+
+    def wait_together(self, barrier: str, behind: int) -> None:
+        """Hold threads until all of their warp and group are there."""
+        self._hold(self.row(barrier), behind)
+
+    def wait_for_warp(self, named: Values | None, behind: int) -> None:
+        """Hold threads until the lanes of their warp that a mask names are there; None is all."""
+        if named is None:
+            self._hold(np.ones(self.threads, U32), behind)
+            return
+        taking = self._warps(self.mask)
+        bits = self._warps(named)[np.arange(len(taking)), taking.argmax(1)]
+        group = np.repeat(bits, LANES) >> self.lane & U32(1)
+        old, _ = self._held.get(behind, (group, None))
+        self._hold(np.where(np.repeat(taking.any(1), LANES), group, old), behind)
+
+    def _hold(self, group: Values, behind: int) -> None:
+        _, waiting = self._held.get(behind, (None, np.zeros(self.threads, bool)))
+        self._held[behind] = group, waiting | self.mask
+
+    def released(self) -> list[tuple[int, Values]]:
+        """The threads that wait no longer, by where they go on."""
+        results = []
+        for behind, (group, waiting) in list(self._held.items()):
+            missing = (group != 0) & ~waiting & ~self.exited
+            free = waiting
+            if missing.any():
+                groups, absent = self._warps(group), self._warps(missing)
+                apart = np.flatnonzero(absent.any(1) & self._warps(waiting).any(1))
+                own, other = groups[apart], absent[apart]
+                blocked = ((own[:, :, None] == own[:, None, :]) & other[:, None, :]).any(2)
+                free = waiting.copy()
+                free.reshape(-1, LANES)[apart] &= ~(blocked & (own != 0))
+            if free.any():
+                results.append((behind, free))
+                self._held[behind] = group, waiting & ~free
+            if not self._held[behind][1].any():
+                del self._held[behind]
+        return results
+
+    def release_all(self) -> dict[int, Values]:
+        """Let all go on that wait for lanes that will not come."""
+        held, self._held = self._held, {}
+        return {behind: waiting for behind, (_, waiting) in held.items()}
+
+    # ---- Registers of threads, votes and shuffles
 
     def _s2r(self, i: Instruction, to: str, a: str) -> None:
         if a not in self.special:

@@ -100,6 +100,16 @@ def test_threads_meet_at_barriers():
         ("MOV R9, 0x64; IADD3 R6, P0, R0, -R9, RZ; SEL R4, RZ, 0x1, P0", (THREADS < 100) + 0),
         ("I2FP.F32.S32 R5, R0; FADD R5, R5, 0.5; F2I.S32.TRUNC R4, R5", THREADS),
         ("I2F.F64 R6, R0; DMUL R6, R6, 0.5; F2F.F32.F64 R5, R6; F2I.TRUNC R4, R5", THREADS // 2),
+        ("LOP3.LUT R5, R0, 0xf, RZ, 0xc0, !PT; POPC R4, R5", np.bitwise_count(THREADS & 15)),
+        ("FLO.U32 R4, R0", np.array([0xFFFFFFFF, *[n.bit_length() - 1 for n in range(1, 256)]])),
+        (
+            "BREV R5, R0; SHF.R.U32.HI R4, RZ, 0x18, R5",
+            np.array([int(f"{n:08b}"[::-1], 2) for n in range(256)]),
+        ),
+        ("SGXT R4, R0, 0x4", (THREADS & 15) - 16 * (THREADS & 8 > 0) & 0xFFFFFFFF),
+        ("SGXT.U32 R4, R0, 0x4", THREADS & 15),
+        ("BMSK R5, 0x1, 0x3; LOP3.LUT R4, R0, R5, RZ, 0xc0, !PT", THREADS & 14),
+        ("PRMT R5, R0, 0x0000, RZ; IDP.4A.U8.S8 R4, R5, 0xff02, R0", THREADS * (2 - 1 + 1)),
         ("HFMA2.MMA R4, -RZ, RZ, 0, 7.152557373046875e-07", np.full(256, 12)),
     ],
 )
@@ -142,6 +152,71 @@ def test_lanes_that_do_not_take_part_have_no_vote():
         .L_x_0:; NOP
     """)
     assert result.tolist() == np.where(LANE < 8, THREADS, 0xFFFFFF00).tolist()
+
+
+def test_lanes_that_parted_meet_at_a_barrier():
+    """Eight lanes go to code behind the end and come back; the others wait before they vote."""
+    result = ran(f"""
+        S2R R0, SR_TID.X; {STORE}; LOP3.LUT R5, R0, 0x1f, RZ, 0xc0, !PT
+        ISETP.LT.U32.AND P0, PT, R5, 0x8, PT; BSSY B0, `(.L_x_1); @P0 BRA `(.L_x_0)
+        .L_x_1:; BSYNC B0; VOTE.ANY R4, PT, PT; STG.E desc[UR4][R2.64], R4; EXIT
+        .L_x_0:; NOP; BRA `(.L_x_1)
+    """, parameters=BASE)  # fmt: skip
+    ((_, values),) = result.stores
+    assert values.tolist() == [0xFFFFFFFF] * 256
+    assert result.issued.tolist() == [8 * (11 + 2 + 1)]  # the barrier twice
+
+
+def test_lanes_that_leave_a_loop_are_not_waited_for():
+    """Odd lanes break, and even ones go round four times, in which they alone vote."""
+    result = stored("""
+        MOV R6, RZ; LOP3.LUT R5, R0, 0x1, RZ, 0xc0, !PT; ISETP.NE.U32.AND P0, PT, R5, RZ, PT
+        BSSY B0, `(.L_x_1)
+        .L_x_0:; @P0 BREAK B0; @P0 BRA `(.L_x_2); VOTE.ANY R4, PT, PT; IADD3 R6, R6, 0x1, RZ
+        ISETP.NE.U32.AND P1, PT, R6, 0x4, PT; @P1 BRA `(.L_x_0)
+        .L_x_1:; BSYNC B0; BRA `(.L_x_3)
+        .L_x_2:; MOV R4, R6
+        .L_x_3:; NOP
+    """)
+    assert result.tolist() == np.where(THREADS % 2, 0, 0x55555555).tolist()
+
+
+def test_atomics_change_memory():
+    """All threads add to one word, and each gets its own place, as in a kernel that runs whole."""
+    memory = np.zeros(8, np.uint32)
+    begin = memory.ctypes.data
+    code = program("""
+        LDC.64 R2, c[0x0][0x210]; S2R R0, SR_TID.X; MOV R6, 0x2
+        ATOMG.E.ADD.STRONG.GPU PT, R4, desc[UR4][R2.64], R6
+        REDG.E.MAX.STRONG.GPU desc[UR4][R2.64+0x4], R4
+        ISETP.EQ.U32.AND P0, PT, R0, 0x25, PT; MOV R8, 0x7; MOV R9, 0x5
+        @P0 ATOMG.E.CAS.STRONG.GPU PT, R5, [R2+0x8], RZ, R8; @P0 STG.E desc[UR4][R2.64+0xc], R5
+        @P0 ATOMG.E.CAS.STRONG.GPU PT, R5, [R2+0x8], RZ, R9; @P0 STG.E desc[UR4][R2.64+0x10], R5
+        EXIT
+    """)
+    parameters, spans = struct.pack("<Q", begin), ((begin, memory.nbytes),)
+    machine = Machine(code, {0: parameters}, [0], 1, spans, block=(64, 1, 1), keeps=True)
+    result = machine.run()
+    assert memory.tolist() == [128, 126, 7, 0, 7, 0, 0, 0]
+    assert result.stores == []
+    assert result.stored.tolist() == [1 + (begin % 32 > 12)]
+
+
+def test_blocks_of_several_dimensions():
+    """Threads of 3 x 5 x 2 blocks write their coordinates, padded warps nothing."""
+    memory = np.zeros(64, np.uint32)
+    begin = memory.ctypes.data
+    code = program("""
+        LDC.64 R2, c[0x0][0x210]; S2R R0, SR_TID.X; S2R R1, SR_TID.Y; S2R R4, SR_TID.Z
+        S2R R5, SR_CTAID.Y; LDC R8, c[0x0][0x10]; IMAD R6, R4, 0x5, R1; IMAD R6, R6, 0x3, R0
+        IMAD R7, R5, 0x1e, R6; IMAD.WIDE.U32 R2, R7, 0x4, R2; IMAD R8, R8, 0x64, R6
+        STG.E desc[UR4][R2.64], R8; EXIT
+    """)
+    parameters, spans = struct.pack("<Q", begin), ((begin, memory.nbytes),)
+    options = {"block": (3, 5, 2), "keeps": True}
+    result = Machine(code, {0: parameters}, [0, 1], (1, 2, 1), spans, **options).run()
+    assert memory[:60].tolist() == [200 + n for n in range(30)] * 2
+    assert result.issued.tolist() == [13, 13]
 
 
 def test_additions_in_shared_memory():

@@ -20,7 +20,6 @@ from benchmarks.launches import Launch
 
 _modules: dict[int, bytes] = {}
 _functions: dict[int, tuple[bytes, str]] = {}
-_keep: list[Any] = []
 
 
 def _load(cubin: Any) -> int:
@@ -141,7 +140,7 @@ def _replace(module: Any, functions: dict[str, Callable[..., Any]]) -> None:
             return function(*arguments[:count])
 
         address = ctypes.PYFUNCTYPE(_TYPES[match[1]], *types)(call)
-        _keep.append(address)
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(address))  # CuPy calls it at exit, too
         set_pointer(capsule, ctypes.cast(address, ctypes.c_void_p))
         setattr(module, name, function)
 

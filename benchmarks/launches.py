@@ -71,7 +71,7 @@ class Work:
         try:
             ran = run_launch(launch, memory)
         except Unknown as error:
-            self.unknown = f"{launch.name}: {error}"
+            self.unknown = str(error)
             return
         self.instructions += float(ran.issued.sum())
         self.loaded += float(ran.loaded.sum())

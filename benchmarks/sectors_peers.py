@@ -10,40 +10,24 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib import metadata
 from typing import Any
 
 import numpy as np
 
-from benchmarks import cub, roofline
+from benchmarks import cub, report, roofline
 from benchmarks.host_memory import LAUNCHED
 from benchmarks.launches import Work
+from benchmarks.peer_rows import PeerRow, rows
+from benchmarks.progress import show_progress
 
 Array = Any
 
 # Above them, a row is listed first.
 MOST_INSTRUCTIONS, MOST_BYTES = 1.2, 1.0
-
-
-@dataclass(frozen=True)
-class PeerRow:
-    """One call in each library.
-
-    Attributes:
-        operands: NumPy's arrays, or text that makes them from `random`.
-        ours, cupy, cub: Python text; `cupy` is `ours` if it is "", and there is no such call if it
-            is "-".
-        exact: whether results agree to the last bit.
-
-    """
-
-    call: str
-    operands: Mapping[str, str]
-    ours: str = ""
-    cupy: str = ""
-    cub: str = "-"
-    exact: bool = True
 
 
 @dataclass
@@ -73,9 +57,26 @@ class Compared:
         known = [value for value in peers if value is not None]
         return ours / min(known) if known and ours is not None else None
 
+    @property
+    def name(self) -> str:
+        return f"`{self.row.call}`, {self.shape}, {self.dtype}"
+
+    @property
+    def above(self) -> list[str]:
+        """Ratios above their limits, as the table rounds them."""
+        limits = {"instructions": MOST_INSTRUCTIONS, "nbytes": MOST_BYTES}
+        ratios = {what: self.ratio(what) for what in limits}
+        return [
+            f"{'bytes' if what == 'nbytes' else what} {ratio:.2f}"
+            for what, ratio in ratios.items()
+            if ratio is not None and round(ratio, 2) > limits[what]
+        ]
+
     def _value(self, library: str, what: str) -> float | None:
         figures = self.figures.get(library)
-        if figures is None or (figures.unknown and what == "instructions"):
+        if figures is None:
+            return None
+        if figures.unknown and (library != "ours" or what == "instructions"):
             return None
         value: float = getattr(figures, what)
         return value or None
@@ -92,19 +93,22 @@ def compare(row: PeerRow) -> Compared:
     operands = {name: eval(text, space) for name, text in row.operands.items()}
     first: Array = next(iter(operands.values()))
     mine = {name: tl.asarray(value, device="cuda") for name, value in operands.items()}
-    text = row.ours or row.call
-    result, figures = _ours(text, vars(tl) | {"tl": tl} | mine)
+    result, figures = _ours(row.ours, vars(tl) | mine)
     expected = np.asarray(result.to_device("cpu"))
     elements = max(first.size, expected.size)
     shape = " x ".join(map(str, first.shape))
     compared = Compared(row, shape, first.dtype.name, elements, {"ours": figures})
-    for name, peer_text in (("cupy", row.cupy or row.call), ("cub", row.cub)):
-        if peer_text == "-" or (name == "cub" and cub.toolkit() is None):
+    for name, peer_text in (("cupy", row.cupy), ("cub", row.cub)):
+        if not peer_text or (name == "cub" and cub.toolkit() is None):
             continue
         theirs = {key: cupy.asarray(value) for key, value in operands.items()}
         others = {"cupy": cupy, "cp": cupy, "call": cub.call, "np": np}
+        outcome: Array = np.empty(0)
         with LAUNCHED.counting() as work:
-            outcome = eval(peer_text, others | theirs)
+            try:
+                outcome = eval(peer_text, others | theirs)
+            except Exception as error:  # of any kind that CuPy or CUB may raise
+                work.unknown = f"{type(error).__name__}: {error}"
         compared.figures[name] = _figures(work, np.asarray(cupy.asnumpy(outcome)), expected, row)
     return compared
 
@@ -146,36 +150,84 @@ def run(only: str) -> str:
     if cub.toolkit() is not None:
         cub.library()
     cupy_on_host.replace_device()
-    return markdown([compare(row) for row in rows() if only in row.call])
+    chosen = [row for row in rows() if only in row.call]
+    return markdown([compare(row) for row in show_progress(chosen)])
 
 
 # ---- The page
 
 
 def markdown(results: Sequence[Compared]) -> str:
+    """The page: rows above a limit first, then all, then the kernels."""
+    missed = [result for result in results if result.above]
     lines = [
-        "| call | shape | dtype | instructions | CuPy | CUB | ratio | bytes | CuPy | CUB | ratio |"
-        " launches | CuPy | CUB |",
-        "| --- | --- | --- |" + " ---: |" * 11,
+        "# Instructions and bytes beside CuPy and CUB",
+        "",
+        "Counted by `python -m benchmarks peers`, without a GPU.",
+        "",
+        *[f"- {line}" for line in (*report.machine(), _versions())],
+        "",
+        *_NOTES,
+        "",
+        f"{len(missed)} of {len(results)} rows are above {MOST_INSTRUCTIONS} times the better"
+        f" peer's instructions, or above {MOST_BYTES} times its bytes:",
+        "",
+        *[f"- {result.name}: {', '.join(result.above)}" for result in missed],
+        "",
+        *_HEAD,
         *map(_line, results),
         "",
+        "## Kernels",
+        "",
+        *dict.fromkeys(_kernels(results)),
+        "",
     ]
-    for result in results:
-        for name, figures in result.figures.items():
-            kernels = ", ".join(map(_short_name, figures.names)) or "no kernel"
-            why = f"; not counted: {figures.unknown}" if figures.unknown else ""
-            lines.append(f"- `{result.row.call}`, {name}: {kernels}{why}")
     return "\n".join(lines)
+
+
+_NOTES = (
+    "Instructions: those of all warps on sm_90, times 32, for each element of the largest operand"
+    " or result. Bytes: sectors of 32 bytes that are read and written, for each element; a sector"
+    " that a block touches several times counts once. Ratio: ours over the better peer's."
+    " CuPy's and CUB's launches are run whole, and their results are ours; of our launches up to 18"
+    " blocks are run, and stand for all. `?`: not counted, for a reason that is given below. `~`:"
+    " without what is not counted; of ours, by the simulator.",
+    "",
+    "CuPy calls CUB for sums and largest elements along whole rows and for running sums of one"
+    " dimension, and Thrust for sorts: these are its calls, on the same CUB. Blocks that wait for"
+    " others run one after another, so nothing waits: on a GPU they issue more. cuBLAS loads its"
+    " kernels from its own files, and PyTorch has them in its own; neither is counted.",
+)
+
+_HEAD = (
+    "| call | shape | dtype | instructions | CuPy | CUB | ratio | bytes | CuPy | CUB | ratio |"
+    " launches | CuPy | CUB |",
+    "| --- | --- | --- |" + " ---: |" * 11,
+)
+_LIBRARIES = {"ours": "ours", "cupy": "CuPy", "cub": "CUB"}
+
+
+def _versions() -> str:
+    from tensorlayout.cuda.engine.nvrtc import nvrtc_version
+
+    parts = [f"CuPy {metadata.version(_cupy_package())}", f"NVRTC {nvrtc_version()}"]
+    if cub.toolkit() is not None:
+        parts.append(f"nvcc {metadata.version('nvidia-cuda-nvcc')}")
+        parts.append(f"CCCL {metadata.version('nvidia-cuda-cccl')}")
+    return ", ".join(parts)
+
+
+def _cupy_package() -> str:
+    return next(iter(metadata.packages_distributions()["cupy"]))
 
 
 def _line(result: Compared) -> str:
     cells = [f"`{result.row.call}`", result.shape, result.dtype]
     for what in ("instructions", "nbytes"):
-        for name in ("ours", "cupy", "cub"):
-            cells.append(_cell(result, name, what))
+        cells += [_cell(result, name, what) for name in _LIBRARIES]
         ratio = result.ratio(what)
         cells.append("" if ratio is None else f"{ratio:.2f}")
-    for name in ("ours", "cupy", "cub"):
+    for name in _LIBRARIES:
         cells.append(str(result.figures[name].launches) if name in result.figures else "")
     return f"| {' | '.join(cells)} |"
 
@@ -184,37 +236,27 @@ def _cell(result: Compared, name: str, what: str) -> str:
     figures = result.figures.get(name)
     if figures is None:
         return ""
-    value: float = getattr(figures, what) * (32 if what == "instructions" else 1)
     if figures.unknown and what == "instructions":
         return "?"
+    value: float = getattr(figures, what) * (32 if what == "instructions" else 1)
     return f"{'~' if figures.unknown else ''}{value / result.elements:.2f}"
+
+
+def _kernels(results: Sequence[Compared]) -> Iterator[str]:
+    """The kernels of each call, with how often they are launched."""
+    for result in results:
+        for name, figures in result.figures.items():
+            names = Counter(map(_short_name, figures.names))
+            kernels = ", ".join(
+                f"{count} {kernel}" if count > 1 else kernel for kernel, count in names.items()
+            )
+            why = f"; not counted: {figures.unknown}" if figures.unknown else ""
+            yield f"- `{result.row.call}`, {_LIBRARIES[name]}: {kernels or 'no kernel'}{why}"
+        if result.row.note:
+            yield f"- `{result.row.call}`: {result.row.note}"
 
 
 def _short_name(kernel: str) -> str:
     """The name of a kernel, without the templates and namespaces of CUB's."""
-    match = re.search(r"\d((?:Device|Static)\w*?Kernel)I", kernel)
+    match = re.search(r"\d((?:Device|Static)\w*?Kernel|[a-z]+_kernel)I", kernel)
     return match[1] if match else kernel
-
-
-# ---- Rows
-
-
-def _whole(*shape: int, dtype: str = "float32") -> str:
-    return f"random.integers(0, 100, {shape}).astype('{dtype}')"
-
-
-def rows() -> Iterator[PeerRow]:
-    """All rows."""
-    square, line = _whole(1000, 1000), _whole(1_000_000)
-    x = {"x": square}
-    yield PeerRow("x + y", {"x": line, "y": line})
-    yield PeerRow("x + y.T", {"x": square, "y": square})
-    yield PeerRow("x[:, 1:] - x[:, :-1]", x)
-    crop = "x[1:-1, 1:-1]"
-    yield PeerRow(f"copy of {crop}", x, f"tl.to_layout({crop}, 'C')", f"{crop}.copy()")
-    yield PeerRow("copy of x.T", x, "tl.to_layout(x.T, 'C')", "x.T.copy()")
-    yield PeerRow("argmax(x, axis=1)", x, cupy="x.argmax(axis=1)")
-    run = "[y := cp.empty({}, 'float32'), call('{}_float32', x, y, x.size)][0]"
-    cubs = run.format(1, "sum"), run.format("x.size", "cumsum")
-    yield PeerRow("sum(x)", {"x": line}, cupy="-", cub=cubs[0], exact=False)
-    yield PeerRow("cumulative_sum(x)", {"x": _whole(2**18)}, cupy="-", cub=cubs[1], exact=False)

@@ -8,20 +8,23 @@ import os
 import struct
 import subprocess
 import tempfile
-from functools import cache, lru_cache
-from importlib import metadata
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
+from importlib import metadata, util
 from pathlib import Path
 from typing import Any
 
 from benchmarks.host_memory import ATTRIBUTES, LAUNCHED, MEMORY
 from benchmarks.launches import Launch
 
-_SOURCES = ("algorithms.cu", "host_runtime.cpp")
+_SOURCES = ("algorithms.cu", "cupy_sorts.cu", "host_runtime.cpp")
 _HOOK = ctypes.CFUNCTYPE(
     None, ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint), ctypes.c_size_t,
     ctypes.c_void_p,
 )  # fmt: skip
 _ATTRIBUTE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)
+_ALLOCATE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)
+_RELEASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 _ELF = 2  # the kind of an entry of a fat binary
 
@@ -39,22 +42,34 @@ def toolkit() -> Path | None:
 
 
 def _build(target: Path) -> None:
-    folder, root = Path(__file__).parent, toolkit()
-    if root is None:
-        raise RuntimeError("CUB: nvidia-cuda-nvcc or nvidia-cuda-cccl is not installed")
-    command = [
-        str(root / "bin/nvcc"), "-std=c++17", "-shared", "-Xcompiler", "-fPIC", "-cudart", "none",
-        "-gencode", "arch=compute_90,code=sm_90", "--no-compress", f"-I{root / 'include/cccl'}",
-        f"-I{root / 'include'}", *[str(folder / name) for name in _SOURCES], "-o", str(target),
+    """Compile all sources, CuPy's file of sorts among them, which includes an empty header."""
+    folder, root, spec = Path(__file__).parent, toolkit(), util.find_spec("cupy")
+    if root is None or spec is None or spec.origin is None:
+        raise RuntimeError("CUB: nvidia-cuda-nvcc, nvidia-cuda-cccl or CuPy is not installed")
+    cupy = Path(spec.origin).parent
+    Path(target.parent, "cupy_thrust.h").touch()
+    headers = [root / "include/cccl", root / "include", cupy / "cuda", cupy / "_core/include"]
+    options = [
+        "-std=c++17", "-Xcompiler", "-fPIC", "-gencode", "arch=compute_90,code=sm_90",
+        "--no-compress", "-w", *[f"-I{path}" for path in (*headers, target.parent)],
     ]  # fmt: skip
-    subprocess.run(command, check=True)
+    commands = [
+        [str(root / "bin/nvcc"), *options, "-c", str(folder / name), "-o", f"{target}.{n}.o"]
+        for n, name in enumerate(_SOURCES)
+    ]
+    with ThreadPoolExecutor(len(commands)) as pool:
+        list(pool.map(partial(subprocess.run, check=True), commands))
+    objects = [f"{target}.{n}.o" for n in range(len(commands))]
+    link = [str(root / "bin/nvcc"), "-shared", "-cudart", "none", *objects, "-o", str(target)]
+    subprocess.run(link, check=True)
 
 
-@lru_cache(maxsize=1)
+@cache
 def library() -> Any:
     """Return the compiled functions, whose launches go to `LAUNCHED`."""
     texts = b"".join((Path(__file__).parent / name).read_bytes() for name in _SOURCES)
-    key = hashlib.sha256(texts + metadata.version("nvidia-cuda-cccl").encode()).hexdigest()[:16]
+    versions = [metadata.version(name) for name in ("nvidia-cuda-cccl", "nvidia-cuda-nvcc")]
+    key = hashlib.sha256(texts + " ".join(versions).encode()).hexdigest()[:16]
     cache = os.environ.get("TENSORLAYOUT_CACHE_DIR") or tempfile.gettempdir()
     file = Path(cache, f"cub-{key}.so")
     if not file.exists():
@@ -76,11 +91,12 @@ def _launched(fatbin: int, name: bytes, sizes: Any, shared: int, arguments: int)
     LAUNCHED.add(Launch(_cubin(fatbin), name.decode(), grid, block, shared, arguments or 0))
 
 
-def _attribute(which: int) -> int:
-    return ATTRIBUTES.get(which, 1)
-
-
-_HOOKS = _HOOK(_launched), _ATTRIBUTE(_attribute)
+_HOOKS = (
+    _HOOK(_launched),
+    _ATTRIBUTE(lambda which: ATTRIBUTES.get(which, 1)),
+    _ALLOCATE(lambda nbytes: MEMORY.allocate(nbytes)),
+    _RELEASE(lambda begin: MEMORY.free(begin or 0)),
+)
 
 
 @cache

@@ -3,7 +3,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <string>
@@ -11,6 +10,8 @@
 using Hook = void (*)(const void* fatbin, const char* name, const unsigned* sizes, size_t shared,
                       void** arguments);
 using Attribute = int (*)(int);
+using Allocate = void* (*)(size_t);
+using Release = void (*)(void*);
 
 namespace {
 struct Function { const void* fatbin; std::string name; };
@@ -20,6 +21,8 @@ std::map<const void*, Function>& functions() {
 }
 Hook hook;
 Attribute attribute;
+Allocate allocate;
+Release release;
 struct Configuration { dim3 grid, block; size_t shared; cudaStream_t stream; } pushed;
 
 cudaError_t launch(const void* f, dim3 grid, dim3 block, void** arguments, size_t shared) {
@@ -33,7 +36,17 @@ cudaError_t launch(const void* f, dim3 grid, dim3 block, void** arguments, size_
 
 extern "C" {
 
-void set_hooks(Hook launches, Attribute attributes) { hook = launches; attribute = attributes; }
+void set_hooks(Hook launches, Attribute attributes, Allocate allocates, Release releases) {
+    hook = launches;
+    attribute = attributes;
+    allocate = allocates;
+    release = releases;
+}
+
+// ---- What CuPy's allocator for Thrust calls
+
+char* cupy_malloc(void*, size_t bytes) { return static_cast<char*>(allocate(bytes)); }
+int cupy_free(void*, char* pointer) { release(pointer); return 0; }
 
 // ---- What nvcc's code calls
 
@@ -112,10 +125,10 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status)
 }
 cudaError_t cudaStreamGetDevice(cudaStream_t, int* device) { *device = 0; return cudaSuccess; }
 cudaError_t cudaMalloc(void** pointer, size_t bytes) {
-    *pointer = aligned_alloc(512, (bytes + 1023) / 512 * 512);
+    *pointer = allocate(bytes);
     return cudaSuccess;
 }
-cudaError_t cudaFree(void* pointer) { free(pointer); return cudaSuccess; }
+cudaError_t cudaFree(void* pointer) { release(pointer); return cudaSuccess; }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t) {
     memcpy(to, from, bytes);
     return cudaSuccess;

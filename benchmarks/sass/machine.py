@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.sass.code import Instruction, Unknown
 from benchmarks.sass.floats import Floats
 from benchmarks.sass.integers import Integers
-from benchmarks.sass.memory import Memory, Ran
+from benchmarks.sass.memory import LOCAL_WINDOW, Memory, Ran
 from benchmarks.sass.operands import LANES, U32, Values
 from benchmarks.sass.warps import Warps
 
@@ -19,8 +19,8 @@ Dimensions = tuple[int, int, int]
 
 THREADS = 256
 
-# Of sm_90: where parameters are in constant bank 0, and where the stack begins.
-_PARAMETERS, _STACK_POINTER = 0x210, 0x28
+# Of sm_90: where constant bank 0 has parameters, the local window, and where the stack begins.
+_PARAMETERS, _LOCAL_WINDOW, _STACK_POINTER = 0x210, 0x20, 0x28
 STACK = 4096
 
 
@@ -51,6 +51,7 @@ class Machine(Integers, Floats, Memory, Warps):
         count = block[0] * block[1] * block[2]
         padded = -(-count // LANES) * LANES
         first = bytearray(struct.pack("<6I", *block, *grid).ljust(_PARAMETERS, b"\0"))
+        struct.pack_into("<2I", first, _LOCAL_WINDOW, 0, LOCAL_WINDOW)
         struct.pack_into("<I", first, _STACK_POINTER, STACK)
         threads = padded * len(blocks)
         super().__init__(threads, constants | {0: bytes(first) + constants[0]})

@@ -26,8 +26,8 @@ from benchmarks.sass.operands import (
 # Where shared memory begins in its own address space; threads have so much local memory.
 _SHARED = 0x400
 _LOCAL_BYTES = 8192
-# The upper half of generic addresses of shared memory; no memory of the host is there.
-SHARED_WINDOW = 0x700000
+# The upper halves of generic addresses of shared and local memory; no memory of the host is there.
+SHARED_WINDOW, LOCAL_WINDOW = 0x700000, 0x700001
 _SECTOR_BITS = U64(5)
 
 
@@ -209,26 +209,35 @@ class Memory(Operands):
         self, i: Instruction, at: Values, which: Values, width: int
     ) -> list[tuple[Values, Any, Values]]:
         """The memories that an access goes to, which of its threads, and offsets."""
-        everything = slice(None)
-        if i.base in ("LDG", "LD", "STG", "ST"):
-            side = "loaded" if i.base[0] == "L" else "stored"
-            inside = at >> U64(32) == U64(SHARED_WINDOW)
-            if not inside.any():
-                return self._global(at, width, which, side)
-            those, others = np.flatnonzero(inside), np.flatnonzero(~inside)
-            pieces: list[tuple[Values, Any, Values]] = []
-            if others.size:
-                for memory, chosen, offsets in self._global(at[others], width, which[others], side):
-                    pieces.append((memory, others[chosen], offsets))
-            return [*pieces, (self.shared, those, self._shared(at[those], which[those]))]
         if i.base in ("LDL", "STL"):
-            if self.local is None:
-                self.local = np.zeros(self.threads * _LOCAL_BYTES, np.uint8)
-            offsets = (at & LOW).astype(np.int64)
-            if offsets.min() < 0 or offsets.max() + width > _LOCAL_BYTES:
-                raise Unknown("local memory outside of a thread's")
-            return [(self.local, everything, which * _LOCAL_BYTES + offsets)]
-        return [(self.shared, everything, self._shared(at, which))]
+            return [self._local(at, which, width)]
+        if i.base in ("LDS", "STS"):
+            return [(self.shared, slice(None), self._shared(at, which))]
+        side = "loaded" if i.base[0] == "L" else "stored"
+        window = at >> U64(32)
+        if i.base in ("LDG", "STG") or not np.isin(window, (SHARED_WINDOW, LOCAL_WINDOW)).any():
+            return self._global(at, width, which, side)
+        pieces = []
+        for kind in np.unique(window):
+            those = np.flatnonzero(window == kind)
+            if kind == SHARED_WINDOW:
+                pieces.append((self.shared, those, self._shared(at[those], which[those])))
+                continue
+            if kind == LOCAL_WINDOW:
+                inner = [self._local(at[those], which[those], width)]
+            else:
+                inner = self._global(at[those], width, which[those], side)
+            pieces += [(memory, those[chosen], offsets) for memory, chosen, offsets in inner]
+        return pieces
+
+    def _local(self, at: Values, which: Values, width: int) -> tuple[Values, Any, Values]:
+        """The local memory of all threads, which is there once any uses it."""
+        if self.local is None:
+            self.local = np.zeros(self.threads * _LOCAL_BYTES, np.uint8)
+        offsets = (at & LOW).astype(np.int64)
+        if offsets.max() + width > _LOCAL_BYTES:
+            raise Unknown("local memory outside of a thread's")
+        return self.local, slice(None), which * _LOCAL_BYTES + offsets
 
     def _global(
         self, address: Values, width: int, which: Values, side: str = "loaded"

@@ -202,6 +202,18 @@ def test_atomics_change_memory():
     assert result.stored.tolist() == [1 + (begin % 32 > 12)]
 
 
+def test_generic_addresses():
+    """Even threads read shared memory, odd ones their own, through one instruction."""
+    result = stored("""
+        LDC R1, c[0x0][0x28]; IADD3 R1, R1, -0x10, RZ; IADD3 R5, R0, 0x64, RZ
+        STL [R1+0x4], R5; IMAD.SHL.U32 R6, R0, 0x4, RZ; STS [R6+0x400], R0; BAR.SYNC 0x0
+        S2R R7, SR_SWINHI; IADD3 R6, R6, 0x400, RZ
+        LOP3.LUT R8, R0, 0x1, RZ, 0xc0, !PT; ISETP.NE.U32.AND P0, PT, R8, RZ, PT
+        @P0 LDC R7, c[0x0][0x24]; @P0 IADD3 R6, R1, 0x4, RZ; LD.E R4, desc[UR4][R6.64]
+    """)
+    assert result.tolist() == np.where(THREADS % 2, THREADS + 100, THREADS).tolist()
+
+
 def test_blocks_of_several_dimensions():
     """Threads of 3 x 5 x 2 blocks write their coordinates, padded warps nothing."""
     memory = np.zeros(64, np.uint32)

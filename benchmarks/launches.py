@@ -12,16 +12,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from benchmarks.roofline import disassembler, section_of
-from benchmarks.sass import Dimensions, Instruction, Machine, Ran, Unknown, parsed, sections
+from benchmarks.sass import Dimensions, Instruction, Ran, Unknown, parsed, run_all_blocks, sections
 from benchmarks.sass.code import section_sizes
-
-# Threads that run together: more would not fit the caches of the host.
-_TOGETHER = 16384
-# Blocks of these kernels wait for those before them, so they run one after another.
-_IN_ORDER = ("Scan", "Select", "Onesweep", "ByKey", "Unique")
 
 _PARAMETER_INFO = 0x17  # the attribute of a kernel that describes a parameter
 
@@ -145,22 +138,5 @@ def run_launch(launch: Launch, memory: list[tuple[int, int]]) -> Ran:
     for (offset, n), address in zip(code.parameters, addresses, strict=True):
         parameters[offset : offset + n] = ctypes.string_at(address, n)
     constants = {n: content for n, content in code.constants.items() if n} | {0: bytes(parameters)}
-    blocks = launch.grid[0] * launch.grid[1] * launch.grid[2]
-    threads = launch.block[0] * launch.block[1] * launch.block[2]
-    ordered = any(word in launch.name for word in _IN_ORDER)
-    step = 1 if ordered else max(1, _TOGETHER // threads)
-    ran: list[Ran] = []
-    for first in range(0, blocks, step):
-        machine = Machine(
-            code.instructions, constants, range(first, min(blocks, first + step)), launch.grid,
-            memory, block=launch.block, shared=code.shared + launch.shared, keeps=True,
-        )  # fmt: skip
-        ran.append(machine.run())
-    return Ran(
-        np.concatenate([r.issued for r in ran]),
-        sum(r.loads for r in ran),
-        sum(r.waits for r in ran),
-        [],
-        np.concatenate([r.loaded for r in ran]),
-        np.concatenate([r.stored for r in ran]),
-    )
+    shared = code.shared + launch.shared
+    return run_all_blocks(code.instructions, constants, launch.grid, memory, launch.block, shared)

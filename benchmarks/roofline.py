@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import metadata, util
@@ -21,7 +21,17 @@ from typing import Any
 import numpy as np
 
 from benchmarks.resources import Resources, compiled
-from benchmarks.sass import THREADS, Instruction, Machine, Unknown, Values, parsed, sections
+from benchmarks.sass import (
+    THREADS,
+    Instruction,
+    Machine,
+    Ran,
+    Unknown,
+    Values,
+    parsed,
+    run_all_blocks,
+    sections,
+)
 from tensorlayout.cuda.engine import simulator
 from tensorlayout.cuda.engine.driver import Kernel, driver
 from tensorlayout.cuda.engine.kernel_shapes import compiled_name
@@ -174,23 +184,25 @@ def section_of(text: str, name: str) -> str:
 
 
 @contextmanager
-def issuing() -> Iterator[Issued]:
-    """Record what launches inside the block issue, on the simulator."""
+def issuing(whole: bool = False) -> Iterator[Issued]:
+    """Record what launches inside the block issue, on the simulator.
+
+    `whole`: whether all blocks are run, not some of them.
+    """
     issued = Issued(unknown="" if available() else "CuPy or nvdisasm is missing")
     kind: Any = simulator.SimulatedLauncher
     plain = kind.__call__
 
     def call(launcher: Any, grid: Any, parameters: bytearray) -> None:
-        stores = []
+        check = _check_nothing
         if not issued.unknown:
+            run = _run_whole if whole else _run_some
             try:
-                stores = _add(issued, launcher._kernel, grid, bytes(parameters))
+                check = run(issued, launcher._kernel, grid, bytes(parameters))
             except Unknown as error:
                 issued.unknown = f"{launcher._kernel.symbol}: {error}"
         plain(launcher, grid, parameters)
-        for address, values in stores:
-            issued.stored += values.size
-            issued.wrong += _differing(address, values)
+        check()
 
     kind.__call__ = call
     try:
@@ -201,14 +213,57 @@ def issuing() -> Iterator[Issued]:
         issued.unknown = f"{issued.wrong} of {issued.stored} words are not the simulator's"
 
 
-def _add(total: Issued, kernel: Kernel, grid: Any, parameters: bytes) -> list[Any]:
-    """Run some blocks of a launch that is to come; what they store."""
+def _check_nothing() -> None:
+    """Compare nothing."""
+
+
+def _prepared(kernel: Kernel, grid: Any, parameters: bytes) -> tuple[Code, dict[int, bytes]]:
+    """The code of a kernel, and its constants with the parameters of a launch."""
     if not isinstance(grid, int):
         raise Unknown(f"a grid of {grid}")
     code = code_of(kernel)
-    constants = {n: content for n, content in code.constants.items() if n} | {0: parameters}
+    constants = {n: content for n, content in code.constants.items() if n}
+    return code, constants | {0: parameters}
+
+
+def _run_some(total: Issued, kernel: Kernel, grid: Any, parameters: bytes) -> Callable[[], None]:
+    """Run some blocks of a launch that is to come; return how to check what they store."""
+    code, constants = _prepared(kernel, grid, parameters)
     blocks, weights = _chosen(grid)
     ran = Machine(code.instructions, constants, blocks, grid, _memory()).run()
+    _add(total, code, ran, np.array(weights))
+
+    def check() -> None:
+        for address, values in ran.stores:
+            total.stored += values.size
+            total.wrong += _differing(address, values)
+
+    return check
+
+
+def _run_whole(total: Issued, kernel: Kernel, grid: Any, parameters: bytes) -> Callable[[], None]:
+    """Run a launch that is to come, and undo it; return how to check what it left."""
+    code, constants = _prepared(kernel, grid, parameters)
+    memory = _memory()
+    before = _contents(memory)
+    try:
+        ran = run_all_blocks(code.instructions, constants, (grid, 1, 1), memory)
+        own = _contents(memory)
+    finally:
+        for (begin, nbytes), words in zip(memory, before, strict=True):
+            ctypes.memmove(begin, words.ctypes.data, nbytes)
+    _add(total, code, ran, np.ones(grid))
+
+    def check() -> None:
+        for old, mine, other in zip(before, own, _contents(memory), strict=True):
+            changed = (mine != old) | (other != old)
+            total.stored += int(changed.sum())
+            total.wrong += int((~_same(mine, other)).sum())
+
+    return check
+
+
+def _add(total: Issued, code: Code, ran: Ran, weights: Values) -> None:
     issued = float((ran.issued * weights).sum())
     total.instructions += issued
     total.loads += ran.loads
@@ -217,7 +272,23 @@ def _add(total: Issued, kernel: Kernel, grid: Any, parameters: bytes) -> list[An
     total.waits += ran.waits
     if issued > total.most:
         total.most, total.registers, total.blocks = issued, code.resources.registers, code.blocks
-    return ran.stores
+
+
+def _contents(memory: Sequence[tuple[int, int]]) -> list[Values]:
+    """Copies of all allocations, as words."""
+    return [
+        np.frombuffer(ctypes.string_at(begin, n).ljust(-(-n // 4) * 4, b"\0"), np.uint32)
+        for begin, n in memory
+    ]
+
+
+def _same(mine: Values, other: Values) -> Values:
+    """Return which words are equal; approximations of a GPU differ in the last bits of floats."""
+    same = mine == other
+    if mine.itemsize == _FLOAT.itemsize and not same.all():
+        with np.errstate(all="ignore"):
+            same |= np.isclose(mine.view(_FLOAT), other.view(_FLOAT), rtol=1e-5, atol=0)
+    return same
 
 
 def _chosen(grid: int) -> tuple[list[int], list[float]]:
@@ -241,9 +312,5 @@ def _differing(address: Values, values: Values) -> int:
     at = np.searchsorted(begins, address, "right") - 1
     there = (at >= 0) & (address + np.uint64(values.itemsize) <= begins[at] + sizes[at])
     left = [ctypes.string_at(int(a), values.itemsize) for a in address[there]]
-    other, own = np.frombuffer(b"".join(left), values.dtype), values[there]
-    same = other == own
-    if values.itemsize == _FLOAT.itemsize:  # approximations of a GPU differ in the last bits
-        with np.errstate(all="ignore"):
-            same |= np.isclose(other.view(_FLOAT), own.view(_FLOAT), rtol=1e-5, atol=0)
+    same = _same(np.frombuffer(b"".join(left), values.dtype), values[there])
     return int(values.size - same.sum())

@@ -117,7 +117,7 @@ def _ours(text: str, space: dict[str, Any]) -> tuple[Any, Figures]:
     from tensorlayout.cuda.engine.launch_log import checking
 
     code = compile(text, text, "eval")
-    with checking("count") as record, roofline.issuing() as issued:
+    with checking("count") as record, roofline.issuing(whole=True) as issued:
         result = eval(code, space)
     counts = list(record.counts.values())
     names = [kernel.name for kernel in record.counts]
@@ -189,9 +189,8 @@ _NOTES = (
     "Instructions: those of all warps on sm_90, times 32, for each element of the largest operand"
     " or result. Bytes: sectors of 32 bytes that are read and written, for each element; a sector"
     " that a block touches several times counts once. Ratio: ours over the better peer's."
-    " CuPy's and CUB's launches are run whole, and their results are ours; of our launches up to 18"
-    " blocks are run, and stand for all. `?`: not counted, for a reason that is given below. `~`:"
-    " without what is not counted; of ours, by the simulator.",
+    " All blocks of all launches are run, and results are equal. `?`: not counted, for a reason"
+    " that is given below. `~`: without what is not counted; of ours, by the simulator.",
     "",
     "CuPy calls CUB for sums and largest elements along whole rows and for running sums of one"
     " dimension, and Thrust for sorts: these are its calls, on the same CUB. Blocks that wait for"

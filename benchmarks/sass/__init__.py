@@ -12,6 +12,7 @@ from benchmarks.sass.code import Instruction, Unknown, parsed, sections
 from benchmarks.sass.machine import THREADS, Dimensions, Machine
 from benchmarks.sass.memory import Ran
 from benchmarks.sass.operands import Values
+from benchmarks.sass.whole import run_all_blocks
 
 __all__ = [
     "THREADS",
@@ -22,5 +23,6 @@ __all__ = [
     "Unknown",
     "Values",
     "parsed",
+    "run_all_blocks",
     "sections",
 ]

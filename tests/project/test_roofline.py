@@ -313,3 +313,20 @@ def test_a_compiled_kernel_stores_what_the_simulator_does():
                 assert result.stored
                 assert result.instructions
                 assert result.in_flight >= 1
+
+
+@pytest.mark.skipif(not roofline.available(), reason="optional: cupy, nvidia-cuda-nvdisasm")
+def test_a_launch_that_runs_whole_leaves_the_simulators_result():
+    """Twenty blocks, of which eighteen stand for all; the others issue as much."""
+    with simulator():
+        values = np.arange(20 * 1024, dtype=np.float32)
+        x = tl.asarray(values, device="cuda")
+        with issuing(whole=True) as whole:
+            y = x + x
+        with issuing() as some:
+            x + x
+        assert y.to_device("cpu").__array__().tolist() == (2 * values).tolist()
+        assert (whole.unknown, whole.wrong) == ("", 0)
+        assert whole.stored >= values.size - 1  # 0 + 0 may change nothing
+        assert whole.instructions == pytest.approx(some.instructions)
+        assert whole.nbytes == some.nbytes == 8 * values.size

@@ -2,6 +2,7 @@
 
 import gc
 import importlib
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -176,6 +177,20 @@ def test_recorded_memory_is_waited_for_where_there_is_no_other(monkeypatch):
         with side:
             assert int(total) == 3 * MIB
         assert int(tl.sum(y, dtype=tl.int64)) == 0
+
+
+def test_a_forked_child_drops_recorded_memory(monkeypatch):
+    """It cannot ask CUDA for events."""
+    errors = []
+    monkeypatch.setattr(sys, "unraisablehook", errors.append)
+    with hybrid():
+        x = tl.ones((8,), device="cuda")
+        tl.cuda.record_stream(x, 1)
+        monkeypatch.setattr(driver(), "_device_count", 0)
+        monkeypatch.setattr(driver(), "only", None)
+        del x
+        assert errors == []
+        monkeypatch.undo()
 
 
 def test_a_stream_that_captures(monkeypatch):

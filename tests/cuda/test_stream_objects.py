@@ -195,6 +195,23 @@ def test_a_graph_keeps_its_results(cupy):
         assert all((on_host(other) == 7).all() for other in others)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_graph_that_still_runs_keeps_its_memory(seed):
+    with hybrid(seed=seed):
+        x = tl.ones((1000,), dtype="float32", device="cuda")
+        assert x * 2 + 1 is not None
+        driver().synchronize()
+        stream, other = (tl.cuda.Stream(non_blocking=True) for _ in range(2))
+        with tl.cuda.capture(stream) as graph:
+            assert x * 2 + 1 is not None
+        graph.launch(other)
+        del graph
+        with stream:  # where the memory would be free
+            others = [tl.full((1000,), 7, dtype="float32", device="cuda") for _ in range(4)]
+            other.synchronize()
+            assert all((on_host(other) == 7).all() for other in others)
+
+
 def test_a_capture_that_fails_ends(cupy):
     x = tl.ones((1000,), dtype="float32", device="cuda")
     stream = tl.cuda.Stream(non_blocking=True)

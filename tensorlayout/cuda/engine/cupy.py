@@ -22,6 +22,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import gc
+import sys
 import threading
 import weakref
 from collections import deque
@@ -130,6 +131,9 @@ class _ReleaseQueue:
 
     def put(self, kept_object: object, stream: Stream) -> None:
         """Keep an object until the work that a stream has now is finished."""
+        # Neither a forked child nor the end of the process has work, and CUDA does not answer.
+        if self._driver.is_unusable or sys.is_finalizing():
+            return
         self.drop_finished()
         self._waiting.append((kept_object, stream, self._event_after(stream)))
 
@@ -420,6 +424,11 @@ class CupyDriver(Driver):
         if not self._device_count:
             raise RuntimeError(_FORKED)
         return self._device_count
+
+    @property
+    def is_unusable(self) -> bool:
+        """True in a child of the process that opened the driver."""
+        return not self._device_count
 
     def current_device(self) -> int:
         return int(self.runtime.getDevice())

@@ -119,13 +119,16 @@ class Buffer:
 
     def release_after(self, stream: Stream, keep: Callable[[object, Stream], object]) -> None:
         """Call ``keep(owner, stream)`` when the buffer is released; owner: of its memory."""
-        if not isinstance(self._owner, _SharedMemory):
-            self._owner = _SharedMemory(self._owner, keep)
+        if not isinstance(self._owner, UsedByStreams):
+            self._owner = UsedByStreams(self._owner, keep)
         self._owner.streams[stream] = None
 
 
-class _SharedMemory:
-    """Owner of memory that streams use besides the one on which it was allocated."""
+class UsedByStreams:
+    """Owner of memory that `streams` use besides the one on which it was allocated.
+
+    When it is collected, ``keep(owner, stream)`` keeps the owner until each of them has finished.
+    """
 
     def __init__(self, owner: object, keep: Callable[[object, Stream], object]) -> None:
         self.streams: dict[Stream, None] = {}  # in the order of their use
@@ -222,7 +225,7 @@ class Driver(Protocol):
         """
 
     def memory_stats(self, device: int) -> tuple[int, int, int | None, int | None]:
-        """Return the used, reserved and free bytes of a device, and the limit of the pool."""
+        """Return used, reserved and free bytes of a device, and the limit of its pool."""
 
     def set_memory_limit(self, nbytes: int | None, device: int) -> None:
         """Limit the bytes that the pool of a device may hold; None removes the limit."""

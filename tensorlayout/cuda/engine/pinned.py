@@ -21,9 +21,9 @@ _PIN, _COPY = Copy("pin_memory"), Copy("copy_async")
 def pin_memory(x: Tensor, /) -> Tensor:
     """Return a copy of `x` in pinned memory of the host, to and from which devices copy directly.
 
-    `x`: a tensor of any dtype on the CPU. The result has its layout if that covers a block, else
-    its form, as `to_device` has it. All functions accept pinned tensors; their results are not
-    pinned.
+    `x`: a tensor of any dtype on the CPU. Layout of the result: that of `x` if it covers a block,
+    else the form of `x`, as in `to_device`. All functions accept pinned tensors; their results are
+    not pinned.
 
     Raises ValueError for a tensor on another device, TypeError for other objects, and RuntimeError
     without a CUDA device.
@@ -62,7 +62,8 @@ class AsyncCopy:
     def result(self) -> Tensor:
         """Return the copied tensor; if it is on the CPU, wait until the copy has finished.
 
-        A result on a device can be used at once: later work on the stream comes after the copy.
+        Layout of the result: that of the source if it covers a block, else its form. A result
+        on a device can be used at once: later work on the stream comes after the copy.
         Raises IndexError as `synchronize` does.
         """
         if self._tensor.device == CPU and self._source is not None:
@@ -84,7 +85,7 @@ def copy_async(x: Tensor, device: Device | str, /) -> AsyncCopy:
     The result has the layout of `x` if that covers a block, else its form.
 
     Raises ValueError for a device of the same kind, or one that is not available; TypeError for
-    other objects; CaptureError, a RuntimeError, while the stream captures a graph.
+    other objects; RuntimeError while the stream captures a graph.
     """
     _check_tensor("copy_async", x)
     target = as_device(device, "copy_async: device")
@@ -114,7 +115,7 @@ def copy_async(x: Tensor, device: Device | str, /) -> AsyncCopy:
             result, octets, owner = tensor_allocator(spec)(), backend_of(CPU).read_bytes(x), None
             if octets.size:
                 gpu.copy_to_device(result.memory.address, octets, wait=False)
-        gpu.keep_until_finished((octets, owner, x.home), as_stream("", stream, on_device))
+        gpu.keep_until_finished((octets, owner, x.home), as_stream("copy_async", stream, on_device))
         return AsyncCopy(result, stream.record(), x)
 
 

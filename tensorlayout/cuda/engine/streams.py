@@ -10,7 +10,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
-from tensorlayout.cuda.engine.driver import LEGACY_STREAM, PER_THREAD_STREAM, driver
+from tensorlayout.cuda.engine.driver import (
+    LEGACY_STREAM,
+    PER_THREAD_STREAM,
+    UsedByStreams,
+    driver,
+)
 from tensorlayout.cuda.engine.memory import as_stream
 from tensorlayout.cuda.engine.pool import cuda_device_number
 from tensorlayout.devices import Device
@@ -48,7 +53,10 @@ class Stream:
 
     @classmethod
     def current(cls, device: Device | str | None = None) -> Stream:
-        """Return the current stream of a CUDA device; None for the current device."""
+        """Return the current stream of a CUDA device; None for the current device.
+
+        Raises ValueError for a `device` that is not available or no CUDA device.
+        """
         number = cuda_device_number("Stream.current", device)
         return cls._wrap(number, driver().streams.get_current_stream(number))
 
@@ -108,20 +116,27 @@ class Stream:
         self._stream.synchronize()
 
     def record(self, event: Event | None = None) -> Event:
-        """Record an event after the work enqueued so far, by default a new one; return it."""
+        """Record an event after the work enqueued so far, by default a new one; return it.
+
+        `event`: raises CUDA's error, a RuntimeError, if it belongs to another device.
+        """
         event = Event() if event is None else event
         event.record(self)
         return event
 
     def wait_event(self, event: Event) -> None:
-        """Make later work on the stream wait for an event; the host does not wait."""
+        """Make later work on the stream wait for an event; the host does not wait.
+
+        Raises ValueError for an `event` that was never recorded.
+        """
         with driver().using_device(self.device.number):
             self._stream.wait_event(event._recorded("wait_event"))
 
     def wait_stream(self, stream: Any) -> None:
         """Make later work on the stream wait for the work that another stream has now.
 
-        `stream`: a stream of the same device, as in `from_external`. The host does not wait.
+        `stream`: a stream of the same device, as in `from_external`. The host does not wait. Raises
+        ValueError for 0 and negative numbers, TypeError for other objects.
         """
         first = as_stream("wait_stream", stream, self.device)
         driver().make_stream_wait(first, as_stream("wait_stream", self, self.device))
@@ -149,7 +164,10 @@ class Event:
         self._event: Any = None
 
     def record(self, stream: Stream | None = None) -> None:
-        """Move the event after the work that a stream has now, by default the current one."""
+        """Move the event after the work that a stream has now, by default the current one.
+
+        `stream`: raises CUDA's error, a RuntimeError, if it belongs to another device.
+        """
         stream = Stream.current() if stream is None else stream
         gpu = driver()
         with gpu.using_device(stream.device.number):
@@ -188,14 +206,14 @@ class Event:
 class Graph:
     """A CUDA graph of captured calls; `capture` makes it.
 
-    It keeps the memory that the captured calls allocated, results included. Keep the tensors that
-    they read, and those that they write in place.
+    It keeps the memory that the captured calls allocated, results included, until its last launch
+    has finished. Keep the tensors that they read, and those that they write in place.
     """
 
     def __init__(self) -> None:
         self._graph: Any = None
-        self._device = 0
-        self._kept: object = None
+        self._device = Device("cuda")
+        self._memory = UsedByStreams(None, driver().keep_until_finished)
 
     def launch(self, stream: Stream | None = None) -> None:
         """Enqueue all work of the graph on a stream, by default the current one.
@@ -204,8 +222,10 @@ class Graph:
         """
         if self._graph is None:
             raise_named_error("launch", "the graph has not been captured")
-        with driver().using_device(self._device):
-            self._graph.launch(None if stream is None else stream._stream)
+        stream = Stream.current(self._device) if stream is None else stream
+        self._memory.streams[as_stream("launch", stream, self._device)] = None
+        with driver().using_device(self._device.number):
+            self._graph.launch(stream._stream)
 
 
 @contextmanager
@@ -226,10 +246,11 @@ def capture(stream: Stream | None = None) -> Iterator[Graph]:
         stream._stream.begin_capture()
         try:
             yield graph
-            graph._kept = gpu.current_capture_memory(stream.device.number)
+            memory = gpu.current_capture_memory(stream.device.number)
         except BaseException:
             with suppress(Exception):  # the error in the block says more than that of the capture
                 stream._stream.end_capture()
             raise
         captured = stream._stream.end_capture()
-    graph._graph, graph._device = captured, stream.device.number
+    graph._graph, graph._device = captured, stream.device
+    graph._memory = UsedByStreams((captured, memory), gpu.keep_until_finished)

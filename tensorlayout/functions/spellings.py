@@ -28,7 +28,6 @@ clone: x.copy()
 contiguous: tl.to_layout(x, tl.Layout.row_major(x.shape))
 complex: tl.complex128; tl.complex64 has single precision
 cpu: x.to_device("cpu")
-cuda: x.to_device("cuda:0")
 eq: tl.equal(x, y)
 errstate seterr: nothing; there are no warnings
 expand: tl.broadcast_to(x, shape)
@@ -89,6 +88,7 @@ _METHOD_TABLE = """
 backward grad requires_grad requires_grad_: nothing; there is no automatic differentiation
 bool: x.astype(tl.bool)
 copy_: x[...] = y
+cuda: x.to_device("cuda:0")
 detach: x; there is no automatic differentiation
 dim: x.ndim
 div: x / y
@@ -101,6 +101,8 @@ int: x.astype(tl.int32); PyTorch's int has 32 bits
 is_contiguous: x.layout.is_row_major
 long: x.astype(tl.int64)
 numpy: np.asarray(x)
+pin_memory: tl.cuda.pin_memory(x)
+record_stream: tl.cuda.record_stream(x, stream)
 split: tl.split(x, sections, axis=axis); PyTorch's number is the size of a part
 t: x.T
 to: x.to_device(device) or x.astype(dtype)
@@ -109,7 +111,7 @@ where: tl.where(condition, x, y)
 zero_: x.fill(0)
 """
 _METHODS_IN_TABLE = """
-bmm chunk clamp clone contiguous cpu cuda eq expand gather ge gt index_add index_select le lt
+bmm chunk clamp clone contiguous cpu eq expand gather ge gt index_add index_select le lt
 masked_fill masked_select mm mul ne neg numel relu repeat_interleave rsqrt scatter sgn sigmoid
 softmax sub topk unbind unfold unsqueeze
 """

@@ -13,22 +13,18 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from tensorlayout.cuda.engine import (
-    LaunchWriter,
-    current_stream,
-    device_of_address,
-    export_info,
-    keep_capture_memory,
-    make_current_stream_wait,
-    make_external_stream_wait,
-    make_writer,
-    overlap_test,
-    read_bytes,
-    stream_for_consumer,
-    tensor_allocator,
-    wrap_external,
-    wrap_external_slots,
-)
+from tensorlayout.cuda.engine import LaunchWriter, keep_capture_memory, make_writer
+from tensorlayout.cuda.engine import current_stream as current_stream
+from tensorlayout.cuda.engine import device_of_address as device_of_address
+from tensorlayout.cuda.engine import export_info as export_info
+from tensorlayout.cuda.engine import make_current_stream_wait as make_current_stream_wait
+from tensorlayout.cuda.engine import make_external_stream_wait as make_external_stream_wait
+from tensorlayout.cuda.engine import overlap_test as overlap_test
+from tensorlayout.cuda.engine import read_bytes as read_bytes
+from tensorlayout.cuda.engine import stream_for_consumer as stream_for_consumer
+from tensorlayout.cuda.engine import tensor_allocator as tensor_allocator
+from tensorlayout.cuda.engine import wrap_external as wrap_external
+from tensorlayout.cuda.engine import wrap_external_slots as wrap_external_slots
 from tensorlayout.cuda.engine.cublas import allow_tf32
 from tensorlayout.cuda.engine.faults import set_strict_indexing, strict_indexing
 from tensorlayout.cuda.engine.launch_log import launch_log
@@ -47,38 +43,25 @@ from tensorlayout.cuda.engine.warm_up import warmup
 from tensorlayout.plan import ANY_LAYOUT, Plan, Run, allocate_then_write
 from tensorlayout.support.lazy_imports import import_lazily
 
+# What users find in `tl.cuda`; the other functions are those of the protocol `Backend`.
 __all__ = [
-    "accepts_layouts",
-    "allow_tf32",
-    "wrap_external",
-    "wrap_external_slots",
-    "compile_plan",
-    "current_stream",
-    "device_of_address",
-    "compile_allocating",
-    "overlap_test",
-    "stream_for_consumer",
-    "export_info",
-    "tensor_allocator",
-    "read_bytes",
-    "make_external_stream_wait",
-    "set_strict_indexing",
-    "strict_indexing",
-    "make_current_stream_wait",
     "AsyncCopy",
-    "copy_async",
-    "pin_memory",
     "Event",
     "Graph",
     "MemoryStats",
     "Stream",
+    "allow_tf32",
     "capture",
+    "copy_async",
     "empty_cache",
+    "launch_log",
     "memory_stats",
+    "pin_memory",
+    "raw_kernel",
     "record_stream",
     "set_memory_limit",
-    "launch_log",
-    "raw_kernel",
+    "set_strict_indexing",
+    "strict_indexing",
     "warmup",
 ]
 

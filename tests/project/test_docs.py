@@ -146,7 +146,7 @@ def test_every_public_name_has_one_entry_in_the_reference():
         for page in (DOCS / "reference").glob("*.md")
         for name in reference.names_of(re.findall(r"^  - (\S+)$", page.read_text("utf-8"), re.M))
     ]
-    spaces = [tl, tl.linalg, tl.fft, tl.directml, tl.xla]
+    spaces = [tl, tl.cuda, tl.linalg, tl.fft, tl.directml, tl.xla]
     spaces += [getattr(tl.xla, name) for name in tl.xla.__all__ if name.endswith("_util")]
     rows = (getattr(tl.formats, name) for name in tl.formats.__all__)
     spaces += [tl.formats, *filter(inspect.ismodule, rows)]

@@ -117,6 +117,39 @@ def test_a_result_that_nobody_wants(seed):
         assert not any(np.asarray(other).any() for other in others)
 
 
+def sums_of_a_pipeline(waits, records):
+    """As in docs/cuda.md, with and without what it needs."""
+    batches = [tl.cuda.pin_memory(tl.full((4, 256), n, dtype=tl.float32)) for n in range(6)]
+    working, copying, sums = tl.cuda.Stream.current(), tl.cuda.Stream(non_blocking=True), []
+    for batch in batches:
+        with copying:
+            x = tl.cuda.copy_async(batch, "cuda").result()
+        if waits:
+            working.wait_stream(copying)
+        if records:
+            tl.cuda.record_stream(x, working)
+        sums.append(tl.cuda.copy_async(tl.sum(x), "cpu"))
+    return [float(total.result()) for total in sums]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_pipeline(seed):
+    with hybrid(seed=seed):
+        assert sums_of_a_pipeline(waits=True, records=True) == [1024.0 * n for n in range(6)]
+
+
+@pytest.mark.parametrize(("waits", "records"), [(False, True), (True, False)])
+def test_a_pipeline_without_order(waits, records):
+    faults = 0
+    for seed in range(8):
+        try:
+            with hybrid(seed=seed):
+                faults += sums_of_a_pipeline(waits, records) != [1024.0 * n for n in range(6)]
+        except RuntimeError:  # an access to memory that nobody has
+            faults += 1
+    assert faults
+
+
 def test_the_host_does_not_wait():
     with hybrid():
         x, y = tl.asarray(numbers(1000), device="cuda"), tl.cuda.pin_memory(tl.asarray(numbers(8)))

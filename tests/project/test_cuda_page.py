@@ -48,5 +48,5 @@ def test_sessions(session, tmp_path):
                 pytest.fail(f"what is {command}?")
 
 
-def test_there_are_three_sessions():
-    assert len(SESSIONS) == 3
+def test_there_are_four_sessions():
+    assert len(SESSIONS) == 4

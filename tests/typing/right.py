@@ -160,3 +160,19 @@ assert_type(tl.xla.layout_of("f32[2,3]{0,1}"), Layout)
 assert_type(tl.xla.to_buffer(x, "f64[2,3]{1,0}"), bytes)
 assert_type(tl.directml.cast(x, tl.float32), tl.Tensor)
 assert_type(tl.directml.TensorDesc("FLOAT32", [2, 3]).layout, Layout)
+
+
+def on_a_gpu(a: tl.Tensor, stream: object) -> Iterator[tl.Tensor]:
+    """Never run: type checkers alone read it."""
+    copy = tl.cuda.copy_async(a, "cuda")
+    assert_type(copy, tl.cuda.AsyncCopy)
+    with tl.cuda.Stream.from_external(stream) as ours, tl.cuda.capture(ours) as graph:
+        assert_type(ours.record(), tl.cuda.Event)
+        tl.cuda.record_stream(copy.result(), ours)
+        yield tl.cuda.pin_memory(a)
+    assert_type(graph, tl.cuda.Graph)
+    assert_type(tl.cuda.memory_stats().limit, int | None)
+    with tl.cuda.launch_log() as log:
+        yield a + a
+    for kernel in log:
+        tl.cuda.raw_kernel(kernel)(*log.last_launch(kernel))

@@ -217,28 +217,35 @@ def to_dlpack(
     tensor, which has no strides.
     """
     backwards = copy is None or dl_device is None
-    dl_device = None if dl_device is _UNSAID else dl_device
-    copy = None if copy is _UNSAID else copy
-    own_device = dlpack.dlpack_device(x)
-    requested_device = own_device if dl_device is None else _as_integer_pair("dl_device", dl_device)
-    if requested_device not in (own_device, dlpack.HOST):
-        place = f"on the {x.device}, {own_device} in DLPack"
-        msg = f"__dlpack__: the tensor is {place}, not {dl_device}"
-        raise BufferError(msg)
+    is_moved = False
+    if dl_device is not _UNSAID and dl_device is not None:
+        own_device = dlpack.dlpack_device(x)
+        requested_device = _as_integer_pair("dl_device", dl_device)
+        if requested_device not in (own_device, dlpack.HOST):
+            place = f"on the {x.device}, {own_device} in DLPack"
+            msg = f"__dlpack__: the tensor is {place}, not {dl_device}"
+            raise BufferError(msg)
+        is_moved = requested_device != own_device
     version = (0, 0) if max_version is None else _as_integer_pair("max_version", max_version)
-    copy = call_with_error_name("__dlpack__", arguments.check_flag, "copy", copy)
+    if copy is not None:
+        copy = (
+            None
+            if copy is _UNSAID
+            else call_with_error_name("__dlpack__", arguments.check_flag, "copy", copy)
+        )
     # A copy on the CPU is made by the transfer. The others differ in their result: a tiled tensor
     # has to become strided, any other keeps its form.
-    if requested_device != own_device:
+    if is_moved:
         if copy is False:
             msg = f"__dlpack__: the CPU needs a copy of what is on {x.device}, and copy=False"
             raise BufferError(msg)
         x, copy = move_to_cpu(x), True
     if copy and x.spec.layout.is_tiled:
         x = ensure_strided("__dlpack__", x)
-    elif copy and requested_device == own_device:
+    elif copy and not is_moved:
         x = copy_tensor("__dlpack__", x)
-    backend_of(x.device).make_external_stream_wait("__dlpack__", stream, x.device)
+    device = x.spec.device
+    backend_of(device).make_external_stream_wait("__dlpack__", stream, device)
     capsule = dlpack.export_capsule(
         x, version=version, is_copied=bool(copy), allow_negative_strides=backwards
     )
@@ -265,6 +272,8 @@ def allow_negative_strides() -> ScopeContext[bool, bool]:
 
 
 def _as_integer_pair(argument: str, value: Any) -> tuple[int, int]:
+    if type(value) is tuple and len(value) == 2 and type(value[0]) is type(value[1]) is int:
+        return value
     pair = call_with_error_name(
         "__dlpack__", arguments.as_integers, value, argument, allow_none=False
     )

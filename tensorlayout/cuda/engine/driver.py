@@ -162,10 +162,11 @@ class Driver(Protocol):
     _has: str = "there are"
     _device_count: int
     only: int | None  # the only device, which is always current; None with several
+    fault_records: dict[int, Any]  # by device; the module `faults` keeps them
     _launchers: dict[Kernel, Launcher]
 
     def __init__(self, device_count: int) -> None:
-        self.counters, self._launchers = Counters(), {}
+        self.counters, self._launchers, self.fault_records = Counters(), {}, {}
         self._device_count, self.only = device_count, 0 if device_count == 1 else None
 
     def device_count(self) -> int:

@@ -15,7 +15,6 @@ import os
 import threading
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -170,17 +169,13 @@ class DeviceFaultRecords:
         return report, stream
 
 
-_devices: WeakKeyDictionary[Driver, dict[int, DeviceFaultRecords]] = WeakKeyDictionary()
-
-
 def fault_records(device: int) -> DeviceFaultRecords:
     """Return the records of a device; they live as long as its driver."""
     gpu = driver()
-    devices = _devices.setdefault(gpu, {})
-    records = devices.get(device)
-    return (
-        devices.setdefault(device, DeviceFaultRecords(gpu, device)) if records is None else records
-    )
+    records: DeviceFaultRecords | None = gpu.fault_records.get(device)
+    if records is None:
+        records = gpu.fault_records.setdefault(device, DeviceFaultRecords(gpu, device))
+    return records
 
 
 def note_launches(gpu: Driver, record: FaultRecord, stream: Stream) -> None:
@@ -202,7 +197,7 @@ def raise_pending_errors() -> None:
     launches, the check costs nothing.
     """
     gpu = driver()
-    for device in tuple(_devices.get(gpu, {}).values()):
+    for device in tuple(gpu.fault_records.values()):
         for record in tuple(device.by_stream.values()):
             error = record.take_error(gpu)
             if error is not None:

@@ -143,11 +143,13 @@ def device_of_address(address: int) -> Device | None:
 
 def export_info(x: Tensor) -> ExportInfo:
     """Return the address of a tensor's first element, whether it is read-only, and the owner."""
-    assert x.home is not None
-    layout = x.spec.layout
+    home, spec, (address, readonly) = x.home, x.spec, x.memory
+    assert home is not None
+    layout = spec.layout
+    if layout.offset:
+        address += layout._slots_to_bytes(layout.offset, spec.dtype.itemsize)
     # Overlapping elements are exported read-only: a write to one would change others.
-    address = x.memory.address + layout._slots_to_bytes(layout.offset, x.itemsize)
-    return ExportInfo(address, layout.is_overlapping or x.memory.readonly, x.home[0])
+    return ExportInfo(address, readonly or layout.is_overlapping, home[0])
 
 
 def read_bytes(x: Tensor) -> Bytes:
@@ -307,9 +309,15 @@ def make_external_stream_wait(name: str, stream: Any, device: Device) -> None:
     if stream == NO_WAIT:
         faults.raise_pending_errors()
         return
-    external_stream = as_stream(name, LEGACY_STREAM if stream is None else stream, device, "-1, ")
+    stream = LEGACY_STREAM if stream is None else stream
+    gpu = driver()
+    own_stream = gpu.current_stream(device.number)
+    if type(stream) is int and stream == own_stream.number:  # the usual case, without checks
+        faults.raise_pending_errors()
+        return
+    external_stream = as_stream(name, stream, device, "-1, ")
     faults.raise_pending_errors()
-    driver().make_stream_wait(driver().current_stream(device.number), external_stream)
+    gpu.make_stream_wait(own_stream, external_stream)
 
 
 def make_current_stream_wait(name: str, stream: Any, device: Device) -> None:

@@ -8,6 +8,8 @@
 
 ``python -m benchmarks dispatch``: what a small call costs the host, on the CPU and on CUDA.
 
+``python -m benchmarks first``: first calls on CUDA, with and without kernels on disk.
+
 ``python -m benchmarks small``: calls on 8 x 8 float32, beside NumPy and PyTorch.
 
 ``python -m benchmarks import``: how long a first import takes, beside NumPy's.
@@ -39,6 +41,7 @@ from benchmarks import (
     directml,
     dispatch,
     distributed,
+    first_calls,
     function_report,
     functions,
     fuse,
@@ -64,6 +67,7 @@ def main() -> None:
         "fuse": lambda asked: _rows(fuse.rows(asked.quick), asked, "Fused functions", fuse.COLUMNS),
         "directml": lambda asked: _rows(directml.rows(), asked, "DirectML's operators"),
         "dispatch": _dispatch,
+        "first": _first,
         "small": _small,
         "import": _import,
         "distributed": _distributed,
@@ -126,6 +130,11 @@ def _functions(asked: argparse.Namespace) -> None:
 
 def _dispatch(asked: argparse.Namespace) -> None:
     _page(dispatch.markdown(dispatch.timings(asked.quick), report.machine()), asked)
+
+
+def _first(asked: argparse.Namespace) -> None:
+    timed = first_calls.timings(1 if asked.quick else 5)
+    _page(first_calls.markdown(*timed, report.machine()), asked)
 
 
 def _small(asked: argparse.Namespace) -> None:

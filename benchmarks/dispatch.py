@@ -8,22 +8,22 @@ launch come on top of it.
 
 from __future__ import annotations
 
-import functools
 import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import numpy as np
 
 import tensorlayout as tl
 from benchmarks.gpu_plans import reopened
-from benchmarks.measure import Call, Timing, measure
+from benchmarks.measure import Call, measure
 from benchmarks.report import table
 from tensorlayout.cuda.engine import nvrtc
 from tensorlayout.cuda.engine.driver import driver
@@ -50,9 +50,10 @@ def _assign(x: Any, y: Any) -> None:
     x[...] = y
 
 
-def _calls(x: Any, y: Any, relayout: Callable[[Any], Any]) -> Calls:
+def _calls(xp: Any, x: Any, y: Any, indices: Any, relayout: Callable[[Any], Any]) -> Calls:
     """The rows, on two arrays of one library, of shape (4, 4)."""
     turned = y.mT
+    stream = {} if xp is np else {"stream": None}
     return {
         "`x + y`": lambda: x + y,
         "`x + y.mT`": lambda: x + turned,
@@ -60,50 +61,67 @@ def _calls(x: Any, y: Any, relayout: Callable[[Any], Any]) -> Calls:
         "`x += y`": lambda: _add_in_place(x, y),
         "`x[...] = y.mT`": lambda: _assign(x, turned),
         "in another layout": lambda: relayout(x),
+        "`x.copy()`": lambda: x.copy(),
+        "`sum(x)`": lambda: xp.sum(x),
         "`x.mT`": lambda: x.mT,
+        "`x.__dlpack__()`": lambda: x.__dlpack__(max_version=(1, 0), **stream),
+        # Last, for reads at positions leave a record that the export to a library would read.
+        "`take(x, indices)`": lambda: xp.take(x, indices, axis=0),
     }
 
 
 def _on(device: str) -> Calls:
     x, y = (tl.full((4, 4), 1.0, dtype="float32", device=device) for _ in range(2))
-    return _calls(x, y, lambda x: tl.to_layout(x, (0, 1)))
+    indices = tl.arange(3, device=device)
+    return _calls(tl, x, y, indices, lambda x: tl.to_layout(x, (0, 1)))
 
 
 def _numpy() -> Calls:
     x, y = np.ones((4, 4), np.float32), np.ones((4, 4), np.float32)
-    return _calls(x, y, np.asfortranarray)
+    return _calls(np, x, y, np.arange(3), np.asfortranarray)
 
 
 # ---- Drivers
 
 
-class _Memory:
+class _Memory(NamedTuple):
     """Device memory that nobody reads."""
 
-    __slots__ = ("ptr",)
-
-    def __init__(self, ptr: int) -> None:
-        self.ptr = ptr
+    ptr: int
 
 
-def _null_cupy(device_count: int) -> Any:
-    """CuPy's stand-in, with nothing behind the calls that a warm call makes."""
+class _Stream(SimpleNamespace):
+    """The default stream, in which all work is done."""
+
+    ptr = 0
+
+    def synchronize(self) -> None:
+        """There is nothing to wait for."""
+
+
+def null_cupy(device_count: int) -> Any:
+    """CuPy's stand-in, with nothing behind the calls that a warm call makes.
+
+    They are functions in C, as CuPy's are, so that each function in Python of a call is ours.
+    """
     sys.path.insert(0, str(TESTS))
     fake = importlib.import_module("fake_cupy")
     sys.path.remove(str(TESTS))
     cupy = fake.fake_cupy(fake.Recorder(device_count))
-    address, stream = count(1 << 40, 512).__next__, SimpleNamespace(ptr=0)
-    cupy.cuda.alloc = lambda size: _Memory(address())
-    cupy.cuda.get_current_stream = lambda device=-1: stream
-    cupy.cuda.driver.launchKernel = lambda *arguments: None
-    cupy.cuda.runtime.getDevice = lambda: 0
-    cupy.cuda.runtime.memcpyAsync = lambda *arguments: None
+    memories = map(partial(tuple.__new__, _Memory), zip(count(1 << 40, 512)))
+    do_nothing = "".format  # whatever the arguments
+    cupy.cuda.alloc = partial(next, memories)  # the size is what `next` returns at the end
+    cupy.cuda.get_current_stream = partial({0: _Stream()}.get, 0)
+    cupy.cuda.driver.launchKernel = do_nothing
+    cupy.cuda.runtime.getDevice = int
+    cupy.cuda.runtime.memcpyAsync = do_nothing
     return cupy
 
 
 @contextmanager
-def _cupy(device_count: int) -> Iterator[None]:
-    cupy = patch.dict(sys.modules, cupy=_null_cupy(device_count))
+def without_gpu(device_count: int = 1) -> Iterator[None]:
+    """Inside the block, "cuda" is CuPy's driver with nothing behind it."""
+    cupy = patch.dict(sys.modules, cupy=null_cupy(device_count))
     architecture = patch.object(
         nvrtc, "newest_runnable_architecture", lambda capability: capability
     )
@@ -125,16 +143,19 @@ def _simulator() -> Iterator[None]:
 
 def timings(quick: bool) -> dict[str, dict[str, float]]:
     """For each column and row, the least time of a call, in seconds."""
-    timed = functools.partial(measure, rounds=5 if quick else 40, batch=0.003, pause=0.0)
-    seconds = {NUMPY: _least(timed(_numpy())), CPU: _least(timed(_on("cpu")))}
-    for name, opened in ((CUPY, _cupy(1)), (CUPY_2, _cupy(2)), (SIMULATOR, _simulator())):
+    rounds = 5 if quick else 40
+    seconds = {NUMPY: _least(_numpy(), rounds), CPU: _least(_on("cpu"), rounds)}
+    drivers = (CUPY, without_gpu()), (CUPY_2, without_gpu(2)), (SIMULATOR, _simulator())
+    for name, opened in drivers:
         with opened:
-            seconds[name] = _least(timed(_on("cuda")))
+            seconds[name] = _least(_on("cuda"), rounds)
     return seconds
 
 
-def _least(timing: Timing) -> dict[str, float]:
-    return {name: min(times) for name, times in timing.rounds.items()}
+def _least(calls: Calls, rounds: int) -> dict[str, float]:
+    # One row after the other, so that `take` can be the last.
+    timed = {name: measure({name: call}, rounds, 0.003, 0.0) for name, call in calls.items()}
+    return {name: min(timing.rounds[name]) for name, timing in timed.items()}
 
 
 def markdown(seconds: Mapping[str, Mapping[str, float]], machine: list[str]) -> str:

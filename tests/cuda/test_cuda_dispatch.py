@@ -1,5 +1,6 @@
 """Driver calls of a warm call on CUDA: one launch, one allocation, and nothing else."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ from processes import python
 from simulated import GPUS, needs_compiler, opened, stand_in
 
 import tensorlayout as tl
+from benchmarks.measure import python_calls
 from tensorlayout.cuda.engine.driver import driver
 from tensorlayout.cuda.engine.memory import alignment_of, low_bits
 from tensorlayout.cuda.engine.scalars import scalar_bytes
@@ -41,6 +43,13 @@ WARM = {
 }
 
 
+# How many functions of the package a warm call enters at most, all of them in Python.
+FUNCTIONS = {
+    "x + y": 7, "x + 1.5": 8, "astype": 11, "to_layout": 12, "concat": 10, "copy": 7, "x += y": 16,
+    "__dlpack__": 8,
+}  # fmt: skip
+
+
 def operands(device):
     return [tl.asarray(np.ones((4, 4), np.float32), device=device) for _ in range(2)]
 
@@ -56,6 +65,15 @@ def test_the_calls_of_cupy(name):
             recorder.calls.clear()
             call(x, y)
             assert [item[0] for item in recorder.calls] == expected
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_of_a_warm_call(name):
+    call, _ = WARM[name]
+    with stand_in(1):
+        x, y = operands("cuda")
+        folder = os.path.join(os.path.dirname(tl.__file__), "")
+        assert python_calls(lambda: call(x, y), folder) <= FUNCTIONS[name]
 
 
 def test_another_device_is_made_current_for_the_call():

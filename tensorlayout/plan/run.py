@@ -5,10 +5,11 @@
 is one step, ``z = add(z, y)``, so `compile_call` returns the function of the CPU or CUDA backend
 for that plan itself. A call with the same specs finds the function in the cache.
 
-Backends only write into existing memory. This file allocates results, runs programs of several
-steps, and copies an operand first if the write would change it before it is read, as ``z[:-1]``
-here on CUDA (NumPy's `add` handles overlaps itself): the backend's `overlap_test` says so, and the
-call then runs with a copy, under another key.
+Backends write into existing memory, or allocate the result of a plan themselves where one function
+for both is faster. This file allocates all others, runs programs of several steps, and copies an
+operand first if the write would change it before it is read, as ``z[:-1]`` here on CUDA (NumPy's
+`add` handles overlaps itself): the backend's `overlap_test` says so, and the call then runs with a
+copy, under another key.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def compile_plan(plan: Plan) -> Run:
     device_backend = backend_of(plan.result.device)
     if plan.result_kind != "new":
         return device_backend.compile_plan(plan)
-    # NumPy allocates and computes a small result in one call faster than we allocate it first.
+    # One call that allocates and computes a small result is faster than two.
     direct = device_backend.compile_allocating(plan)
     if direct is not None:
         return direct

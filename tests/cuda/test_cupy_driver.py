@@ -256,6 +256,23 @@ def test_threads_have_parameters_of_their_own(recorder):
     assert sorted(launches) == sorted(expected)
 
 
+def test_a_finalizer_that_launches_during_a_launch(opened, recorder, monkeypatch):
+    """CuPy makes an object for the stream, and Python may then collect others."""
+    plain, collected = opened.cuda.get_current_stream, []
+
+    def stream_after_collection(device=-1):
+        if not collected:
+            collected.append(1)
+            launch(2, words(4, 5, 6))
+        return plain(device)
+
+    monkeypatch.setattr(opened.cuda, "get_current_stream", stream_after_collection)
+    launch = opened.launcher(right("increment"))
+    launch(1, words(1, 2, 3))
+    launches = [(grid[0], parameters) for _, grid, _, _, parameters in recorder.named("launch")]
+    assert launches == [(2, words(4, 5, 6)), (1, words(1, 2, 3))]
+
+
 def test_the_most_parameters(opened, recorder):
     recorder.parameter_bytes = 4096
     launch = opened.launcher(right("increment"))

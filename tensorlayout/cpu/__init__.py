@@ -52,6 +52,7 @@ PLAN_COMPILERS = {
     "reverse_sequence": "image.compile_reverse_sequence",
     "row": "view.compile_row",
     "same": "view.compile_same",
+    "scaled_matmul": "quantize.compile_scaled_matmul",
     "scan": "scan.compile_scan",
     "scatter": "scatter.compile_scatter",
     "scatter_reduce": "scatter.compile_scatter_reduce",

@@ -16,7 +16,15 @@ from tensorlayout.cpu.engine.memory import Array
 from tensorlayout.cpu.engine.sharing import BLOCK_BYTES, Box, share_pieces, slab_boxes
 from tensorlayout.dtypes import DType, float32
 from tensorlayout.layout import Layout
-from tensorlayout.plan import BlockFormat, DequantizePlan, QuantizePlan, Write, block_scales_shape
+from tensorlayout.plan import (
+    BlockFormat,
+    DequantizePlan,
+    QuantizePlan,
+    ScaledMatmulPlan,
+    Write,
+    block_scales_shape,
+    compile_dequantized_matmul,
+)
 from tensorlayout.tensor import Tensor
 
 _MAGNITUDE, _INFINITY = np.uint32(0x7FFFFFFF), np.uint32(0x7F800000)
@@ -85,6 +93,11 @@ def compile_dequantize(plan: DequantizePlan) -> Write:
         share_pieces(boxes, dequantize_box)
 
     return write_dequantized
+
+
+def compile_scaled_matmul(plan: ScaledMatmulPlan) -> Write:
+    """Compile ``multiply(result, x, x_scales, y, y_scales)``."""
+    return compile_dequantized_matmul(plan)
 
 
 def _element_and_scale_boxes(layout: Layout, dim: int, block: int) -> list[tuple[Box, Box]]:

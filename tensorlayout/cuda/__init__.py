@@ -93,6 +93,7 @@ PLAN_COMPILERS = {
     "reverse_sequence": "image.plan_reverse_sequence",
     "row": "view.compile_row",
     "same": "view.compile_same",
+    "scaled_matmul": "quantize.compile_scaled_matmul",
     "scan": "scan.plan_scan",
     "scatter": "scatter.compile_scatter",
     "scatter_reduce": "scatter.compile_scatter_reduce",
@@ -109,8 +110,8 @@ PLAN_COMPILERS = {
 
 # Kinds of plans that accept only some layouts packed below a byte, or only some tiled layouts. The
 # function `accepts_tiles` of their module decides.
-_SOME_BELOW_A_BYTE = ("create", "dequantize", "quantize")
-_SOME_TILED = ("dequantize", "elementwise", "fuse", "quantize")
+_SOME_BELOW_A_BYTE = ("create", "dequantize", "quantize", "scaled_matmul")
+_SOME_TILED = ("dequantize", "elementwise", "fuse", "quantize", "scaled_matmul")
 
 
 def compile_plan(plan: Plan) -> Any:

@@ -33,7 +33,13 @@ from tensorlayout.layout import (
     narrowest_index_type,
     packed_strides,
 )
-from tensorlayout.plan import DequantizePlan, QuantizePlan
+from tensorlayout.plan import (
+    DequantizePlan,
+    QuantizePlan,
+    ScaledMatmulPlan,
+    Write,
+    compile_dequantized_matmul,
+)
 from tensorlayout.tensor import TensorSpec
 
 FILE = "quantize.cu"
@@ -45,12 +51,14 @@ _RANKS = (2, 4)
 _DIGITS = constant_value(FILE, "DIGITS")
 
 
-def accepts_tiles(plan: QuantizePlan | DequantizePlan) -> bool:
+def accepts_tiles(plan: QuantizePlan | DequantizePlan | ScaledMatmulPlan) -> bool:
     """Return whether one launch can run a plan with tensors tiled or packed below a byte.
 
     Elements below a byte can only be written if each thread has whole bytes: along the fastest
     dimension of the source, or from two adjacent lines.
     """
+    if isinstance(plan, ScaledMatmulPlan):
+        return all(map(accepts_tiles, plan.dequantize_plans))
     scales = plan.scales.layout
     if scales.slot_bits is not None or len(_scale_digits(scales, scales)) > _DIGITS:
         return False
@@ -258,3 +266,8 @@ def _pack_length(
 def _kernel_rank(axes: Sequence[Axis]) -> int:
     """Return the least rank that a kernel has for these axes; 0 if there are too many."""
     return next((rank for rank in _RANKS if rank >= len(axes)), 0)
+
+
+def compile_scaled_matmul(plan: ScaledMatmulPlan) -> Write:
+    """Compile a product of matrices in blocks."""
+    return compile_dequantized_matmul(plan)

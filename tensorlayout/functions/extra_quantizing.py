@@ -15,12 +15,13 @@ from tensorlayout.plan.quantize import Scaling
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import DTypeLike, LayoutLike, Real
 
-__all__ = ["dequantize_blocks", "quantize_blocks"]
+__all__ = ["dequantize_blocks", "quantize_blocks", "scaled_matmul"]
 
 Format = Literal["mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp4", "mxint8", "nvfp4"]
 
 _QUANTIZE = plan.DestinationOperation("quantize_blocks", plan.QuantizePlan)
 _DEQUANTIZE = plan.DestinationOperation("dequantize_blocks", plan.DequantizePlan)
+_SCALED_MATMUL = plan.ScaledMatmul()
 
 # The least global scale: times 2**-9, the least block scale, it still has a finite reciprocal.
 _LEAST = 2.0**-118
@@ -154,26 +155,71 @@ def dequantize_blocks(
     """
     data = arguments.as_tensor(data, "data")
     scales = arguments.as_tensor(scales, "scales")
-    kind = dtypes.float32 if dtype is None else dtypes.as_dtype(dtype, "dtype")
-    if kind not in (dtypes.float32, dtypes.float16) and not dtypes.is_bfloat16(kind):
-        raise TypeError(f"dtype must be float32, float16 or bfloat16, got {kind}")
-    form = plan.find_block_format(data.dtype, scales.dtype)
-    if form is None:
-        received = f"got {data.dtype} with {scales.dtype}"
-        pairs = ", ".join([f"{f.element} with {f.scale}" for f in plan.FORMATS.values()])
-        raise TypeError(f"data and scales must be of a format ({pairs}), {received}")
+    kind = _as_result_dtype(dtype)
     dim = arguments.normalize_axis(axis, data.ndim)
-    sizes = plan.block_scales_shape(data.shape, dim, form.block)
-    if scales.shape != sizes:
-        rule = f"scales of blocks of {form.block} along axis {dim} of shape {data.shape}"
-        raise ValueError(f"{rule} must have shape {sizes}, got {scales.shape}")
-    if form.has_power_of_two_scales and global_scale is not None:
-        raise ValueError(f"global_scale is for scales of float8_e4m3fn, got {scales.dtype}")
+    form = plan.check_blocks(data.spec, scales.spec, dim)
+    if global_scale is not None:
+        _check_has_global_scale(scales)
     whole = None if global_scale is None else _as_global_scale(data, global_scale)
     result: Tensor = xp.empty_like(data, dtype=kind, layout=layout)
     further = () if whole is None else (whole,)
     specs = (result.spec, data.spec, scales.spec, None if whole is None else whole.spec)
     return dispatch.call(_DEQUANTIZE, (*specs, form, dim), (result, data, scales, *further))
+
+
+def scaled_matmul(
+    x1: tuple[Tensor, ...], x2: tuple[Tensor, ...], /, *, dtype: DTypeLike | None = None
+) -> Tensor:
+    """Multiply two matrices whose blocks along the summed dimension share scales.
+
+    - `x1`, `x2`: results of `quantize_blocks`, of shape (m, k) with ``axis=-1``, and (k, n) with
+      ``axis=-2``; or tuples of elements, scales and, for scales of float8_e4m3fn, a global scale
+      (a tensor or a number, default: 1). The formats may differ.
+    - `dtype`: float32 (the default), float16 or bfloat16.
+
+    Returns a new tensor of shape (m, n): the matrix product of what both represent, added up in
+    float32, multiplied by the global scales and rounded to `dtype`. Layout: row-major.
+
+    Both matrices are first converted to float32, which is exact.
+
+    Raises `TypeError` for dtypes that belong to no format; `ValueError` if shapes do not match, for
+    ranks other than 2, and for a global scale with scales that are powers of two.
+
+    >>> import tensorlayout as tl
+    >>> x = tl.quantize_blocks(tl.ones((2, 64)), "mxfp8_e4m3")
+    >>> y = tl.quantize_blocks(tl.ones((64, 3)), "mxfp4", axis=-2)
+    >>> tl.scaled_matmul(x, y).tolist()
+    [[64.0, 64.0, 64.0], [64.0, 64.0, 64.0]]
+    """
+    kind = _as_result_dtype(dtype)
+    operands, wholes = [], []
+    for name, blocks in (("x1", x1), ("x2", x2)):
+        if not isinstance(blocks, tuple) or len(blocks) not in (2, 3):
+            rule = "a tuple of elements, scales and perhaps a global scale"
+            raise TypeError(f"{name} must be {rule}, got {arguments.format_argument(blocks)}")
+        data, scales = map(arguments.as_tensor, blocks[:2])
+        operands += [data, scales]
+        if len(blocks) == 3 and blocks[2] is not None:
+            _check_has_global_scale(scales)
+            wholes.append(_as_global_scale(data, blocks[2]))
+    wide = dtypes.float32 if wholes else kind
+    key = (*[x.spec for x in operands], wide)
+    result: Tensor = dispatch.call(_SCALED_MATMUL, key, tuple(operands))
+    for whole in wholes:
+        result = xp.multiply(result, whole)
+    return xp.astype(result, kind, copy=False)
+
+
+def _as_result_dtype(dtype: DTypeLike | None) -> dtypes.DType:
+    kind = dtypes.float32 if dtype is None else dtypes.as_dtype(dtype, "dtype")
+    if kind not in (dtypes.float32, dtypes.float16) and not dtypes.is_bfloat16(kind):
+        raise TypeError(f"dtype must be float32, float16 or bfloat16, got {kind}")
+    return kind
+
+
+def _check_has_global_scale(scales: Tensor) -> None:
+    if scales.dtype.name != "float8_e4m3fn":
+        raise ValueError(f"global_scale is for scales of float8_e4m3fn, got {scales.dtype}")
 
 
 def _choose_global_scale(x: Tensor, largest_element: float, scale: Tensor | Real | None) -> Tensor:

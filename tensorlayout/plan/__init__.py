@@ -80,7 +80,11 @@ from tensorlayout.plan.quantize import (
     BlockFormat,
     DequantizePlan,
     QuantizePlan,
+    ScaledMatmul,
+    ScaledMatmulPlan,
     block_scales_shape,
+    check_blocks,
+    compile_dequantized_matmul,
     find_block_format,
 )
 from tensorlayout.plan.reduce import (

@@ -1,4 +1,4 @@
-"""Plans of quantization in blocks that share a scale, and of its inverse; block formats."""
+"""Plans of quantization in blocks that share a scale, its inverse, and products; block formats."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from typing import Literal, get_args
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
-from tensorlayout.plan.base import DestinationPlan, plan_dataclass
+from tensorlayout.layout import Layout
+from tensorlayout.plan.base import DestinationPlan, Plan, Write, backend_of, plan_dataclass
+from tensorlayout.plan.copy import AssignPlan
+from tensorlayout.plan.matmul import Matmul, MatmulPlan
+from tensorlayout.plan.rules import check_same_device
 from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.support.light_dataclasses import frozen_dataclass
-from tensorlayout.tensor import TensorSpec
+from tensorlayout.tensor import Tensor, TensorSpec
 
 # Rounding of a block's largest magnitude to a power of two: see `BlockFormat.round_up_threshold`.
 Scaling = Literal["floor", "ceil", "even", "rceil"]
@@ -113,6 +117,20 @@ def block_scales_shape(shape: tuple[int, ...], dim: int, block: int) -> tuple[in
     return tuple([-(-n // block) if d == dim else n for d, n in enumerate(shape)])
 
 
+def check_blocks(data: TensorSpec, scales: TensorSpec, dim: int) -> BlockFormat:
+    """Return the format of elements and scales; raise an error if they do not fit each other."""
+    form = find_block_format(data.dtype, scales.dtype)
+    if form is None:
+        pairs = ", ".join([f"{f.element} with {f.scale}" for f in FORMATS.values()])
+        received = f"got {data.dtype} with {scales.dtype}"
+        raise TypeError(f"data and scales must be of a format ({pairs}), {received}")
+    shape, sizes = data.layout.shape, block_scales_shape(data.layout.shape, dim, form.block)
+    if scales.layout.shape != sizes:
+        rule = f"scales of blocks of {form.block} along axis {dim} of shape {shape}"
+        raise ValueError(f"{rule} must have shape {sizes}, got {scales.layout.shape}")
+    return form
+
+
 @plan_dataclass
 class QuantizePlan(DestinationPlan):
     """Quantization of a float tensor into two tensors, elements and scales; no memory is shared.
@@ -157,3 +175,92 @@ class DequantizePlan(DestinationPlan):
     whole: TensorSpec | None
     format: BlockFormat
     dim: int
+
+
+@plan_dataclass
+class ScaledMatmulPlan(Plan):
+    """A product of two matrices in blocks along the summed dimension, into row-major memory.
+
+    Operands of a call: elements and scales of the first matrix, then of the second one. Products
+    are added up in float32.
+    """
+
+    kind = "scaled_matmul"
+
+    name: str
+    first: TensorSpec
+    first_scales: TensorSpec
+    second: TensorSpec
+    second_scales: TensorSpec
+    result: TensorSpec
+
+    @property
+    def dequantize_plans(self) -> list[DequantizePlan]:
+        """Plans of both matrices in float32."""
+        operands = self.first, self.first_scales, self.second, self.second_scales
+        return _dequantize_plans(self.name, *operands)
+
+
+def _dequantize_plans(
+    name: str,
+    first: TensorSpec,
+    first_scales: TensorSpec,
+    second: TensorSpec,
+    second_scales: TensorSpec,
+) -> list[DequantizePlan]:
+    """Return plans of two matrices in float32, packed in the order of their elements."""
+    plans = []
+    for data, scales, dim in ((first, first_scales, 1), (second, second_scales, 0)):
+        layout = Layout._packed(data.layout.shape, data.layout.minor_to_major)
+        result = TensorSpec(dtypes.float32, layout, data.device)
+        form = check_blocks(data, scales, dim)
+        plans.append(DequantizePlan(name, result, data, scales, None, form, dim))
+    return plans
+
+
+@plan_dataclass
+class ScaledMatmul:
+    """`scaled_matmul`: a product of two matrices in blocks that share scales."""
+
+    name: str = "scaled_matmul"
+
+    def plan(
+        self,
+        first: TensorSpec,
+        first_scales: TensorSpec,
+        second: TensorSpec,
+        second_scales: TensorSpec,
+        dtype: DType,
+    ) -> ScaledMatmulPlan:
+        operands = first, first_scales, second, second_scales
+        check_same_device(operands)
+        shapes = [spec.layout.shape for spec in operands]
+        if any(len(shape) != 2 for shape in shapes):
+            raise ValueError(f"needs matrices, got shapes {shapes}")
+        x, y = [plan.result for plan in _dequantize_plans(self.name, *operands)]
+        result = TensorSpec(dtype, Matmul().plan(x, y).result.layout, first.device)
+        return ScaledMatmulPlan(self.name, *operands, result)
+
+
+def compile_dequantized_matmul(plan: ScaledMatmulPlan) -> Write:
+    """Compile a product of the matrices that elements and scales represent, in float32."""
+    backend, result = backend_of(plan.result.device), plan.result
+    first, second = plan.dequantize_plans
+    wide = TensorSpec(dtypes.float32, result.layout, result.device)
+    multiply = backend.compile_plan(MatmulPlan(first.result, second.result, wide))
+    narrow = backend.compile_plan(AssignPlan(plan.name, wide, result))
+    new, new_first, new_second = map(backend.tensor_allocator, (wide, first.result, second.result))
+    write_first, write_second = backend.compile_plan(first), backend.compile_plan(second)
+
+    def write(out: Tensor, data1: Tensor, scales1: Tensor, data2: Tensor, scales2: Tensor) -> None:
+        x, y = new_first(), new_second()
+        write_first(x, data1, scales1)
+        write_second(y, data2, scales2)
+        if wide == result:
+            multiply(out, x, y)
+        else:
+            product = new()
+            multiply(product, x, y)
+            narrow(out, product)
+
+    return write

@@ -1,7 +1,7 @@
 """Cases of blocks that share a scale: into each format, and back."""
 
 import numpy as np
-from case import Case, in_dtype
+from case import Case, in_dtype, near
 from draws import SIZES
 from quantize_oracle import F32, TABLES, expected, mixed, numbers_of
 from tensors import as_dtype, host
@@ -85,4 +85,34 @@ def dequantized(draw):
     return Case("dequantize_blocks", text, {"x": x, "s": s}, expect, layout=layout)
 
 
-CASES = {"quantize_blocks": quantized, "dequantize_blocks": dequantized}
+def multiplied(draw):
+    """Blocks of numbers around 1, so that float32 and float64 give nearly the same."""
+    m, n, k = (draw.choice([1, 3, 33]) for _ in range(3))
+    operands, wholes = {}, []
+    for letters, shape, axis in (("xs", (m, k), 1), ("yt", (k, n), 0)):
+        name = "mxfp8_e4m3" if draw.few else draw.choice(list(TABLES))
+        values = np.random.default_rng(m + n).standard_normal(shape).astype(F32)
+        blocks = expected(values, name, axis, "floor", F32.type(0.25))
+        kinds = TABLES[name][3], "float8_e4m3fn" if name == "nvfp4" else "float8_e8m0fnu"
+        for letter, array, kind in zip(letters, blocks, kinds, strict=True):
+            operands[letter] = draw.holding(array.view(as_dtype(kind)))
+        wholes.append(0.25 if name == "nvfp4" else None)
+
+    def expect(*arrays):
+        x, y = (
+            numbers_of(data, scales, whole and F32.type(whole), axis).astype(np.float64)
+            for data, scales, whole, axis in zip(
+                arrays[::2], arrays[1::2], wholes, (1, 0), strict=True
+            )
+        )
+        return (x @ y).astype(F32)
+
+    text = f"tl.scaled_matmul((x, s, {wholes[0]}), (y, t, {wholes[1]}))"
+    return Case("scaled_matmul", text, operands, expect, near(0, 1e-3), "row-major")
+
+
+CASES = {
+    "quantize_blocks": quantized,
+    "dequantize_blocks": dequantized,
+    "scaled_matmul": multiplied,
+}

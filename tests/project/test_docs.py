@@ -310,6 +310,7 @@ nonzero(x)[0]; unstack(x)[1]; broadcast_arrays(x, x)[1]; meshgrid(x[0, :], x[1, 
 unique_all(x).inverse_indices; unique_counts(x).counts; unique_inverse(x).inverse_indices
 quantize_blocks(tl.astype(x, tl.float32), "mxfp4").data
 dequantize_blocks(*tl.quantize_blocks(tl.astype(x, tl.float32), "nvfp4"))
+scaled_matmul(tl.quantize_blocks(x / 2, "mxfp4"), tl.quantize_blocks(x.mT / 2, "mxfp4", axis=0))
 """
 CALLS = {
     **{c.partition("(")[0]: f"tl.{c}" for row in templates(_BY_NAME) for c in row.split("; ")},

@@ -289,3 +289,27 @@ def test_sectors(driver, name, bits, axis):
     assert counts.bank_conflict_ratio == 1
     _, counts, _ = launched(lambda: tl.dequantize_blocks(*result, axis=axis))
     assert counts.stores.units == 4 * values.size / 32
+
+
+@needs_compiler
+def test_a_product_reads_blocks_as_they_lie(driver):
+    """Two launches of one kernel: of packed elements, and of scales in the order of cuBLAS."""
+    m, n, k = 130, 6, 160
+    placed = [tl.Layout.scale_factors(rows, k // 16) for rows in (m, n)]
+    x, w = (
+        tl.quantize_blocks(
+            tl.asarray(some(rows, k), device="cuda"),
+            "nvfp4",
+            global_scale=0.25,
+            layout=bits_like((rows, k), "nvfp4"),
+            scales_layout=layout,
+        )
+        for rows, layout in zip((m, n), placed, strict=True)
+    )
+    y = w.data.mT, w.scales.mT, w.global_scale
+    with tl.trace() as seen:
+        result = tl.scaled_matmul(x[:2], y[:2])
+    assert [(record.name, record.kind) for record in seen] == [("scaled_matmul", "compute")]
+    assert [kernel.name for kernel in seen[0].kernels] == ["dequantize"]
+    known = tl.scaled_matmul(*[tuple(t.to_device("cpu") for t in item[:2]) for item in (x, y)])
+    np.testing.assert_allclose(np.asarray(result.to_device("cpu")), np.asarray(known), 1e-5, 1e-4)

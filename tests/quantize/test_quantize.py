@@ -191,3 +191,30 @@ def test_refusals(function, arguments, options, message):
     """Refused values; wrong types are in `project/test_errors.py`."""
     with pytest.raises((ValueError, TypeError), match=f"^{function}_blocks: .*{message}"):
         getattr(tl, f"{function}_blocks")(*arguments, **options)
+
+
+# ---- Products
+
+
+def test_products_are_exact_where_float32_is():
+    """Of small integers; global scales are applied to the sums, before one rounding."""
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(-6, 7, (5, 40)).astype(F32), rng.integers(-4, 5, (40, 3)).astype(F32)
+    a[:, ::16] = 6  # so that scales are whole powers of two
+    x = tl.quantize_blocks(asarray(a), "mxfp8_e4m3")
+    y = tl.quantize_blocks(asarray(b), "mxint8", axis=0)
+    np.testing.assert_array_equal(host(tl.dequantize_blocks(*x)), a)
+    np.testing.assert_array_equal(host(tl.dequantize_blocks(*y, axis=0)), b)
+    result = tl.scaled_matmul(x, y[:2])
+    assert result.layout.is_row_major
+    np.testing.assert_array_equal(host(result), a @ b)
+    for dtype in ("float16", "bfloat16"):
+        narrow = tl.scaled_matmul(x, y, dtype=dtype)
+        np.testing.assert_array_equal(host(narrow), (a @ b).astype(narrow.dtype))
+    levels = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], F32)[rng.integers(0, 8, (5, 40))]
+    levels[:, ::16] = 6
+    z = tl.quantize_blocks(asarray(levels), "nvfp4", global_scale=0.5)
+    np.testing.assert_array_equal(host(z.data).astype(F32), levels)
+    scaled = tl.scaled_matmul((z.data, z.scales, 0.1), y)
+    # Scales of blocks are 2: 6 / 6 / 0.5.
+    np.testing.assert_array_equal(host(scaled), (2 * levels @ b) * F32.type(0.1))

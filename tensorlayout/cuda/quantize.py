@@ -23,7 +23,9 @@ from tensorlayout.cuda.engine import (
     kernel_with_macros,
     make_parameter_struct,
 )
-from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.cublaslt import BlockProduct, UnsupportedProductError
+from tensorlayout.cuda.engine.driver import Kernel, driver, import_cupy_module
+from tensorlayout.cuda.matmul import LARGEST
 from tensorlayout.layout import (
     Axis,
     Layout,
@@ -39,8 +41,9 @@ from tensorlayout.plan import (
     ScaledMatmulPlan,
     Write,
     compile_dequantized_matmul,
+    compile_traced_tensor_copy,
 )
-from tensorlayout.tensor import TensorSpec
+from tensorlayout.tensor import Tensor, TensorSpec
 
 FILE = "quantize.cu"
 
@@ -268,6 +271,87 @@ def _kernel_rank(axes: Sequence[Axis]) -> int:
     return next((rank for rank in _RANKS if rank >= len(axes)), 0)
 
 
+# ---- Products
+
+# Pairs of elements that cuBLASLt multiplies, with scales of these dtypes.
+_PRODUCTS = {
+    ("float8_e4m3fn", "float8_e4m3fn", "float8_e8m0fnu"),
+    ("float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu"),
+    ("float8_e5m2", "float8_e4m3fn", "float8_e8m0fnu"),
+    ("float4_e2m1fn", "float4_e2m1fn", "float8_e4m3fn"),
+}
+
+# From this compute capability on, tensor cores multiply by scales of blocks.
+_CAPABILITY = 100
+
+# cuBLASLt needs addresses, and so leading dimensions, in multiples of 16 bytes. Sizes in multiples
+# of 32 elements are that in every dtype.
+_ALIGNMENT, _SIZE_UNIT = 16, 32
+
+
 def compile_scaled_matmul(plan: ScaledMatmulPlan) -> Write:
-    """Compile a product of matrices in blocks."""
-    return compile_dequantized_matmul(plan)
+    """Compile a product of matrices in blocks: by cuBLASLt, or in float32 where it has none."""
+    by_dequantizing = compile_dequantized_matmul(plan)
+    gpu, device = driver(), plan.result.device
+    if gpu.name == "simulator" or not _suits_cublaslt(plan):
+        return by_dequantizing
+    cuda = import_cupy_module("cupy").cuda
+    if int(cuda.Device(device.number).compute_capability) < _CAPABILITY:
+        return by_dequantizing
+    (m, k), n = plan.first.layout.shape, plan.second.layout.shape[1]
+    names = plan.first.dtype.name, plan.second.dtype.name, plan.result.dtype.name
+    products = [BlockProduct(cuda, (m, n, k), names, plan.first_scales.dtype.name)]
+    operands = plan.first, plan.first_scales, plan.second, plan.second_scales
+    converters = []
+    for spec, layout in zip(operands, _cublaslt_layouts(plan), strict=True):
+        converted = TensorSpec(spec.dtype, layout, device)
+        same = spec.layout == layout
+        converters.append(None if same else compile_traced_tensor_copy(plan.name, spec, converted))
+
+    def multiply(out: Tensor, *blocks: Tensor) -> None:
+        if products:
+            tensors = [
+                x if convert is None else convert(x)
+                for x, convert in zip(blocks, converters, strict=True)
+            ]
+            addresses = [x.memory.address for x in (*tensors, out)]
+            if not any(address % _ALIGNMENT for address in addresses):
+                try:
+                    with gpu.using_device(device.number):
+                        products[0](gpu, device.number, *addresses)
+                except UnsupportedProductError:
+                    products.clear()  # and none of the next calls asks again
+                else:
+                    return
+        by_dequantizing(out, *blocks)
+
+    return multiply
+
+
+def _suits_cublaslt(plan: ScaledMatmulPlan) -> bool:
+    """Return whether cuBLASLt multiplies these formats and sizes."""
+    (m, k), n = plan.first.layout.shape, plan.second.layout.shape[1]
+    return (
+        plan.first_scales.dtype == plan.second_scales.dtype
+        and (plan.first.dtype.name, plan.second.dtype.name, plan.first_scales.dtype.name)
+        in _PRODUCTS
+        and 0 < m <= LARGEST
+        and 0 < n <= LARGEST
+        and 0 < k <= LARGEST
+        and not (n % _SIZE_UNIT or k % _SIZE_UNIT)
+    )
+
+
+def _cublaslt_layouts(plan: ScaledMatmulPlan) -> list[Layout]:
+    """Return the layouts that cuBLASLt needs: of both matrices along the summed dimension."""
+    layouts = []
+    bits = 4 if plan.first.dtype.name == "float4_e2m1fn" else None
+    for data, scales, order in (
+        (plan.first, plan.first_scales, (0, 1)),
+        (plan.second, plan.second_scales, (1, 0)),
+    ):
+        rows, k = data.layout.permute(order).shape
+        blocks = scales.layout.permute(order).shape[1]
+        layouts.append(Layout.row_major((rows, k)).with_slot_bits(bits).permute(order))
+        layouts.append(Layout.scale_factors(rows, blocks).permute(order))
+    return layouts

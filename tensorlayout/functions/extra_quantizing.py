@@ -180,7 +180,10 @@ def scaled_matmul(
     Returns a new tensor of shape (m, n): the matrix product of what both represent, added up in
     float32, multiplied by the global scales and rounded to `dtype`. Layout: row-major.
 
-    Both matrices are first converted to float32, which is exact.
+    On CUDA devices of compute capability 10.0 and later, cuBLASLt multiplies MXFP8 (not E5M2 by
+    E5M2) and NVFP4 if k and n are multiples of 32. It reads elements that are contiguous along k
+    and scales in ``Layout.scale_factors``; other layouts are copied. Otherwise both matrices are
+    first converted to float32, which is exact.
 
     Raises `TypeError` for dtypes that belong to no format; `ValueError` if shapes do not match, for
     ranks other than 2, and for a global scale with scales that are powers of two.

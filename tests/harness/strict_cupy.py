@@ -7,6 +7,7 @@ machine, not the compiler, finds mistakes in a kernel.
 
 import ctypes
 import functools
+import importlib
 import inspect
 import json
 import operator
@@ -26,7 +27,7 @@ import numpy as np
 from fake_cupy import PinnedMemory, UnownedMemory, cupy_of, ndarray
 from strict_cuda import ERRORS, Event, Refused
 
-from tensorlayout.cuda.engine import cublas
+from tensorlayout.cuda.engine import cublas, cublaslt
 from tensorlayout.cuda.engine.kernel_shapes import kernel_label
 from tensorlayout.cuda.engine.simulator import KernelError
 
@@ -946,3 +947,6 @@ def installed(patch, machine):
         patch.setitem(sys.modules, name, module)
     library = CLibrary(cupy)
     patch.setattr(cublas, "load_cublas", lambda major: {12: library}[major])
+    # It needs names of this module.
+    machine.cublaslt = importlib.import_module("strict_cublaslt").StrictCublasLt(cupy)
+    patch.setattr(cublaslt, "load_cublaslt", lambda major: {12: machine.cublaslt}[major])

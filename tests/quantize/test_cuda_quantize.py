@@ -1,8 +1,11 @@
 """Launches for blocks that share a scale, on the simulator: kernels, packs, sectors."""
 
+import gc
+from unittest import mock
+
 import numpy as np
 import pytest
-from simulated import needs_compiler, simulator
+from simulated import GPUS, hybrid, needs_compiler, opened, simulator
 
 import tensorlayout as tl
 from tensorlayout import plan
@@ -313,3 +316,147 @@ def test_a_product_reads_blocks_as_they_lie(driver):
     assert [kernel.name for kernel in seen[0].kernels] == ["dequantize"]
     known = tl.scaled_matmul(*[tuple(t.to_device("cpu") for t in item[:2]) for item in (x, y)])
     np.testing.assert_allclose(np.asarray(result.to_device("cpu")), np.asarray(known), 1e-5, 1e-4)
+
+
+# ---- Products by cuBLASLt, on what stands for it
+
+FORMATS = [("mxfp8_e4m3", "mxfp8_e4m3"), ("mxfp8_e5m2", "mxfp8_e4m3"), ("nvfp4", "nvfp4")]
+SIZES = [(33, 32, 64), (130, 160, 96), (1, 32, 32), (128, 64, 512)]
+
+
+def blocks_of(name, rows, k, seed, *, placed):
+    """Rows in blocks; if `placed`, in the layouts that cuBLASLt takes."""
+    values = np.random.default_rng(seed).normal(size=(rows, k)).astype(F32)
+    block = 16 if name == "nvfp4" else 32
+    options = {"global_scale": 0.25} if name == "nvfp4" else {}
+    if placed:
+        options["layout"] = bits_like((rows, k), name)
+        options["scales_layout"] = tl.Layout.scale_factors(rows, k // block)
+    return tl.quantize_blocks(tl.asarray(values, device="cuda"), name, **options)[:2]
+
+
+def product_of(sizes, names, dtype="float32", *, placed=True):
+    """A product, and the one of the CPU, of the same blocks."""
+    m, n, k = sizes
+    x = blocks_of(names[0], m, k, 0, placed=placed)
+    w = blocks_of(names[1], n, k, 1, placed=placed)
+    call = lambda: tl.scaled_matmul(x, tuple(t.mT for t in w), dtype=dtype)  # noqa: E731
+    host = [[t.to_device("cpu") for t in item] for item in (x, w)]
+    known = tl.scaled_matmul(tuple(host[0]), tuple(t.mT for t in host[1]), dtype=dtype)
+    return call, np.asarray(known).astype(F32)
+
+
+def close_to(result, known, dtype="float32"):
+    tolerance = {"float32": 1e-5, "float16": 1e-3, "bfloat16": 8e-3}[dtype]
+    assert result.dtype.name == dtype
+    got = np.asarray(result.to_device("cpu")).astype(F32)
+    np.testing.assert_allclose(got, known, tolerance, 1e-4)
+
+
+@needs_compiler
+@pytest.mark.parametrize("names", FORMATS)
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_products_of_blackwell_are_cublaslts(names, dtype):
+    with hybrid(capability=100) as machine:
+        for number, sizes in enumerate(SIZES, 1):
+            call, known = product_of(sizes, names, dtype)
+            with tl.trace() as seen, tl.no_copies():
+                result = call()
+            close_to(result, known, dtype)
+            assert machine.cublaslt.calls == number
+            assert {record.kind for record in seen} == {"view", "compute"}
+
+
+@needs_compiler
+@pytest.mark.parametrize("names", FORMATS)
+def test_other_layouts_are_copied_for_cublaslt(names):
+    with hybrid(capability=100) as machine:
+        call, known = product_of((130, 160, 96), names, placed=False)
+        with tl.trace() as seen:
+            result = call()
+        close_to(result, known)
+        assert machine.cublaslt.calls == 1
+        copies = [record for record in seen if record.kind == "relayout"]
+        assert len(copies) == (4 if names[0] == "nvfp4" else 2)  # scales, and elements of 4 bits
+
+
+@needs_compiler
+def test_what_cublaslt_does_not_multiply_becomes_float32():
+    for capability, sizes, names in (
+        (90, (32, 32, 64), ("nvfp4", "nvfp4")),
+        (100, (32, 33, 64), ("nvfp4", "nvfp4")),
+        (100, (32, 32, 48), ("nvfp4", "nvfp4")),
+        (100, (32, 32, 64), ("mxfp8_e5m2", "mxfp8_e5m2")),
+        (100, (32, 32, 64), ("mxfp4", "mxfp4")),
+        (100, (32, 32, 64), ("mxfp6_e2m3", "mxfp8_e4m3")),
+    ):
+        with hybrid(capability=capability) as machine:
+            call, known = product_of(sizes, names, placed=False)
+            close_to(call(), known)
+            assert machine.cublaslt.calls == 0, (capability, sizes, names)
+
+
+@needs_compiler
+def test_a_device_without_an_algorithm_is_asked_once():
+    with hybrid(capability=120) as machine:
+        machine.cublaslt.supported = False
+        call, known = product_of((32, 32, 64), FORMATS[0])
+        close_to(call(), known)
+        with mock.patch.object(machine.cublaslt, "cublasLtMatmulAlgoGetHeuristic", None):
+            close_to(call(), known)
+        assert machine.cublaslt.calls == 0
+
+
+@needs_compiler
+def test_addresses_that_are_no_multiples_of_16_are_not_for_cublaslt():
+    with hybrid(capability=100) as machine:
+        memory = tl.zeros((32 * 64 + 1,), dtype=tl.uint8, device="cuda")
+        shifted = tl.reshape(memory[1:], (32, 64), copy=False).view("float8_e4m3fn")
+        data, scales = blocks_of("mxfp8_e4m3", 32, 64, 0, placed=True)
+        shifted[...] = data
+        y = data.mT, scales.mT
+        close_to(
+            tl.scaled_matmul((shifted, scales), y), on_host(tl.scaled_matmul((data, scales), y))
+        )
+        assert machine.cublaslt.calls == 1  # of the second one
+
+
+@needs_compiler
+def test_a_graph_holds_a_product_in_blocks():
+    with hybrid(capability=100):
+        import cupy
+
+        call, known = product_of((33, 32, 64), FORMATS[2])
+        with cupy.cuda.Stream(non_blocking=True) as stream:
+            call()
+            stream.synchronize()
+            stream.begin_capture()
+            result = call()
+            graph = stream.end_capture()
+            graph.launch()
+            close_to(result, known)
+
+
+@pytest.mark.parametrize("gpu", GPUS)
+@pytest.mark.parametrize("names", FORMATS)
+def test_gpu_products(names, gpu):
+    """By cuBLASLt on Blackwell, whose tensor cores add up in fewer bits than float32 has."""
+    with opened(gpu):
+        for sizes in SIZES:
+            call, known = product_of(sizes, names)
+            np.testing.assert_allclose(on_host(call()), known, 1e-2, 1e-2 * sizes[2] ** 0.5)
+
+
+@needs_compiler
+def test_descriptors_are_given_back():
+    with hybrid(capability=100) as machine:
+        call, _ = product_of((33, 32, 64), FORMATS[0])
+        call()
+        assert len(machine.cublaslt.made) == 5
+        plan.run.cache_clear()
+        gc.collect()
+        assert machine.cublaslt.made == {}
+
+
+def on_host(x):
+    return np.asarray(x.to_device("cpu"))

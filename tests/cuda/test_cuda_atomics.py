@@ -46,6 +46,13 @@ def test_results_whatever_the_order(driver, dtype):
 
 
 @needs_compiler
+def test_a_change_that_is_overtaken_is_made_again(driver):
+    values = np.arange(1, 301, dtype=np.int32)
+    result = run(driver, "change_overtaken", np.zeros(5, np.int32), values)
+    assert result.tolist() == [values.sum() + 300, 0, 0, 0, 0]
+
+
+@needs_compiler
 def test_out_of_bounds(driver):
     with pytest.raises(KernelError, match=r"atomics.cu:\d+: load of 4 bytes .* at byte 20 of"):
         run(driver, "change_outside", np.zeros(5, np.int32), np.zeros(1, np.int32))

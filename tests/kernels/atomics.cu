@@ -26,3 +26,15 @@ KERNEL(change_uint32, Words<uint32_t>) { change(p); }
 KERNEL(change_int64, Words<int64_t>) { change(p); }
 KERNEL(change_uint64, Words<uint64_t>) { change(p); }
 KERNEL(change_outside, Words<int32_t>) { atomic_add(p.words + 5, 1); }
+
+// Each thread's first change is overtaken by an addition of 1.
+KERNEL(change_overtaken, Words<int32_t>) {
+    const uint32_t i = blockIdx.x * THREADS + threadIdx.x;
+    if (i >= p.count) return;
+    bool overtaken = false;
+    atomic_change(p.words, [&](int32_t old) {
+        if (!overtaken) atomic_add(p.words, 1);
+        overtaken = true;
+        return old + load(p.values + i);
+    });
+}

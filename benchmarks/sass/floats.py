@@ -62,15 +62,15 @@ class Floats(Operands):
         narrow = bfloat16_bits if "BF16" in i.parts else float16_bits
         self.set(to, narrow(self.real(a)) << U32(16) | narrow(self.real(b)))
 
-    def _hadd2(self, i: Instruction, to: str, a: str, b: str) -> None:
-        if "F32" not in i.parts or a != "-RZ":
+    def _hadd2(self, i: Instruction, to: str, a: str, *b: str) -> None:
+        if a.removesuffix(".H0_H0") != "-RZ" or ("F32" in i.parts) != (len(b) == 1):
             raise Unknown(i.name)
-        self.set(to, self.half(b).astype(np.float32))
+        self.set(to, self.half(b[0]).astype(np.float32) if len(b) == 1 else _pair(*b))
 
-    def _hfma2(self, i: Instruction, to: str, a: str, b: str, c: str, d: str) -> None:
-        if (a, b) != ("-RZ", "RZ"):
+    def _hfma2(self, i: Instruction, to: str, a: str, b: str, *c: str) -> None:
+        if (a, b) != ("-RZ", "RZ") or len(c) != 2:
             raise Unknown(i.name)
-        self.set(to, np.array([float(d), float(c)], np.float16).view(U32))
+        self.set(to, _pair(*c))
 
     def _i2f(self, i: Instruction, to: str, a: str) -> None:
         kind = integer_type(i.parts)
@@ -85,6 +85,11 @@ class Floats(Operands):
         limits = np.iinfo(kind)
         top = np.nextafter(float(limits.max) + 1, 0)
         self.set(to, np.clip(whole, float(limits.min), top).astype(kind))
+
+
+def _pair(high: str, low: str) -> Values:
+    """Two halves of a word, as numbers."""
+    return np.array([float(low), float(high)], np.float16).view(U32)
 
 
 def fused(x: Values, y: Values, z: Values) -> Values:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -57,17 +58,27 @@ class Integers(Operands):
     def _viadd(self, i: Instruction, to: str, a: str, b: str) -> None:
         self.set(to, self.word(a) + self.word(b))
 
-    def _vimnmx(self, i: Instruction, to: str, a: str, b: str, least: str, *_: str) -> None:
-        self._least(i, to, self.word(a), self.word(b), least)
+    def _vimnmx(self, i: Instruction, *_: str) -> None:
+        to, out, sources, (least,) = self.split(i)
+        if out:
+            raise Unknown(i.name)
+        self._least(i, to, least, *map(self.word, sources))
+
+    _vimnmx3 = _vimnmx
 
     def _viaddmnmx(self, i: Instruction, to: str, a: str, b: str, c: str, least: str) -> None:
-        self._least(i, to, self.word(a) + self.word(b), self.word(c), least)
+        if {"S16x2", "U16x2"} & set(i.parts):
+            raise Unknown(i.name)
+        self._least(i, to, least, self.word(a) + self.word(b), self.word(c))
 
-    def _least(self, i: Instruction, to: str, x: Values, y: Values, least: str) -> None:
-        kind: Any = U32 if "U32" in i.parts else np.int32
-        a, b = x.view(kind), y.view(kind)
-        result = np.where(self.predicate(least), np.minimum(a, b), np.maximum(a, b))
-        self.set(to, np.maximum(result, 0) if "RELU" in i.parts else result)
+    def _least(self, i: Instruction, to: str, least: str, *words: Values) -> None:
+        """The least or greatest word, or that of the low and of the high halves of words."""
+        kind = next((_LEAST[part] for part in i.parts if part in _LEAST), np.int32)
+        values = [word.reshape(-1, 1).view(kind) for word in words]
+        below, above = (reduce(function, values) for function in (np.minimum, np.maximum))
+        result = np.where(self.predicate(least)[:, None], below, above)
+        result = np.maximum(result, 0) if "RELU" in i.parts else result
+        self.set(to, result.view(U32).ravel())
 
     def _iabs(self, i: Instruction, to: str, a: str) -> None:
         self.set(to, self.word(f"|{a}|"))
@@ -233,6 +244,7 @@ _COMPARE: dict[str, Callable[[Values, Values], Values]] = {
     "EQ": operator.eq, "NE": operator.ne, "LT": operator.lt,
     "LE": operator.le, "GT": operator.gt, "GE": operator.ge,
 }  # fmt: skip
+_LEAST: dict[str, Any] = {"U32": U32, "S16x2": np.int16, "U16x2": np.uint16}
 _JOIN = {"AND": operator.and_, "OR": operator.or_, "XOR": operator.xor}
 
 

@@ -95,6 +95,14 @@ def test_threads_meet_at_barriers():
         ("PRMT R4, RZ, 0x6540, R0", THREADS << 8),
         ("VIMNMX R4, R0, 0x64, PT", np.minimum(THREADS, 100)),
         ("VIMNMX R4, R0, 0x64, !PT", np.maximum(THREADS, 100)),
+        # Of each half, as PTX defines min.s16x2 and max.u16x2. -2 and 65534 are the same bits.
+        ("PRMT R5, R0, 0x1054, 0xfffe; VIMNMX.S16x2 R4, R5, 0x10000, PT",
+         np.minimum(THREADS, 1) * 65536 + 65534),
+        ("PRMT R5, R0, 0x1054, 0xfffe; VIMNMX.U16x2 R4, R5, 0x10000, !PT",
+         np.maximum(THREADS, 1) * 65536 + 65534),
+        ("MOV R5, 0x10000; VIMNMX3.U16x2 R4, R0, R5, 0x20005, !PT",
+         np.maximum(THREADS, 5) + (2 << 16)),
+        ("HADD2 R4, -RZ.H0_H0, 2, 1", np.full(256, 0x40003C00)),
         # A borrow goes on to the next word.
         ("IADD3 R6, P0, R0, -0x1, RZ; IADD3.X R4, RZ, RZ, RZ, P0, !PT", (THREADS >= 1) + 0),
         ("MOV R9, 0x64; IADD3 R6, P0, R0, -R9, RZ; SEL R4, RZ, 0x1, P0", (THREADS < 100) + 0),
@@ -112,7 +120,7 @@ def test_threads_meet_at_barriers():
         ("PRMT R5, R0, 0x0000, RZ; IDP.4A.U8.S8 R4, R5, 0xff02, R0", THREADS * (2 - 1 + 1)),
         ("HFMA2.MMA R4, -RZ, RZ, 0, 7.152557373046875e-07", np.full(256, 12)),
     ],
-)
+)  # fmt: skip
 def test_instructions(text, expected):
     assert stored(text).tolist() == expected.tolist()
 

@@ -58,6 +58,12 @@ class Floats(Operands):
             raise Unknown(i.name)
         self.set(to, self.real(a, i.parts[2] == "F64").astype(kinds[i.parts[1]]))
 
+    def _frnd(self, i: Instruction, to: str, a: str) -> None:
+        if "F16" in i.parts:
+            raise Unknown(i.name)
+        rounded = next((_ROUNDED[part] for part in i.parts if part in _ROUNDED), np.rint)
+        self.set(to, rounded(self.real(a, "F64" in i.parts)))
+
     def _f2fp(self, i: Instruction, to: str, a: str, b: str) -> None:
         narrow = bfloat16_bits if "BF16" in i.parts else float16_bits
         self.set(to, narrow(self.real(a)) << U32(16) | narrow(self.real(b)))
@@ -130,3 +136,6 @@ _SPECIAL: dict[str, Callable[[Values], Values]] = {
     "SIN": lambda x: np.sin(2 * np.pi * x),
     "COS": lambda x: np.cos(2 * np.pi * x),
 }
+_ROUNDED: dict[str, Callable[[Values], Values]] = {
+    "FLOOR": np.floor, "CEIL": np.ceil, "TRUNC": np.trunc,
+}  # fmt: skip

@@ -301,7 +301,9 @@ def test_coalesced(driver, shape, axis, kernel):
         reads = counts.launches
         # With chunks, all but the last one is read twice, and totals besides, which are few. Linked
         # tiles read the totals of those before.
-        assert 1.0 <= counts.loads.bytes / octets <= (1.1 if is_linked else 1.0 if reads == 1 else 2.2)
+        assert (
+            1.0 <= counts.loads.bytes / octets <= (1.1 if is_linked else 1.0 if reads == 1 else 2.2)
+        )
         assert 1.0 <= counts.stores.bytes / octets <= 1.05
 
 

@@ -11,8 +11,7 @@
 //                  along rows. In long rows, the elements before and after the aligned packs are
 //                  read one by one. LENGTH 1 accepts any strides, and is coalesced if the fastest
 //                  dimension is contiguous.
-// reduce_short     The same for results of few elements: a thread reads one pack for each of 4
-//                  results.
+// reduce_short     The same for results of one pack each: a thread reads those of 4 results.
 // reduce_columns   Packs of elements of different results: 16 bytes, or fewer if their states do
 //                  not fit in registers. Coalesced along columns, however few they are: rows of 3
 //                  channels are read as rows of 12 or 48 and folded at the end. If such rows are

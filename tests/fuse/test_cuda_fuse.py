@@ -209,11 +209,11 @@ def test_last_reductions(name):
         return lambda x, y, n: getattr(tl, name)(tl.sin(x / 2 + y) * n, axis=axis)
 
     kernels = set()
-    for shape in [(70, 300), (3, 100, 37), (5000, 16), (900, 3), (40, 517), (70000,)]:
+    for shape in [(70, 300), (3, 100, 37), (5000, 4), (900, 3), (40, 517), (70000,)]:
         x, y = (there(shape, "int16", n).astype(tl.float32) for n in range(2))
         for axis in (None, *range(len(shape))):
             ((kernel, counts),) = reduced_as_unfused(function(axis), x, y, 0.7).items()
-            assert counts.sector_efficiency_read > 0.75  # columns of 517 elements
+            assert counts.sector_efficiency_read > 0.3  # rows of 3, each of which a thread reads
             assert (kernel.file, counts.loads.bytes) == ("reduce/reduce.cu", 2 * x.nbytes)
             kernels.add(kernel.name)
     assert kernels == {"reduce_rows", "reduce_columns", "reduce_short"}

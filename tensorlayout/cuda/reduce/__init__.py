@@ -27,6 +27,7 @@ from tensorlayout.cuda.engine import (
     struct_type,
 )
 from tensorlayout.cuda.reduce.box import (
+    MOST_TURNS,
     ROWS,
     TURNS,
     ReductionAxes,
@@ -56,9 +57,6 @@ FILE = "reduce/reduce.cu"
 # fewer, rows are cut into chunks; each has enough turns per thread to be worth the second launch.
 _BLOCKS = 1024
 _LEAST_TURNS = 4
-
-# Most turns of a thread, which bounds the rounding error of its sum.
-_MOST_TURNS = 128
 
 # Storage of results, and functions of a state, in kernels/include/reductions.cuh.
 _STORED = {
@@ -224,11 +222,11 @@ def _rows_per_chunk_and_chunk_count(box: ThreadBox) -> tuple[int, int]:
     """Return the rows of a chunk, and the number of chunks."""
     count, batch = box.row_count, box.size_y * ROWS
     # As many chunks as fill the GPU, but none so short that the second launch does not pay.
-    # Accuracy has the last word: no thread takes more than _MOST_TURNS turns, even if the GPU is
+    # Accuracy has the last word: no thread takes more than MOST_TURNS turns, even if the GPU is
     # full.
     chunk_goal = -(-_BLOCKS // box.tiles)
     most = max(1, count // (batch * _LEAST_TURNS))
-    chunks = max(min(chunk_goal, most), -(-count // (batch * _MOST_TURNS)))
+    chunks = max(min(chunk_goal, most), -(-count // (batch * MOST_TURNS)))
     if chunks == 1:
         return count, 1
     # Whole batches of rows, so that threads idle in the last chunk alone.

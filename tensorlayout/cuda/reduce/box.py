@@ -6,23 +6,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import gcd, inf, prod
+from math import gcd, inf, log2, prod
 from typing import NamedTuple
 
 from tensorlayout.cuda.engine import SECTOR, THREADS, WIDEST
 from tensorlayout.layout import Axis, merge_axes, reverse_axes
 from tensorlayout.plan import ReducePlan
 
-# Packs that a thread reads at a time; results per thread, if they have few elements each.
+# Packs that a thread reads at a time; results of a thread, if they have one pack each.
 ROWS = 4
 TURNS = 4
 
-# Most packs of a *short* result: each pack has a thread, and a thread has several results. With
-# single elements, the limit is the threads of a block.
-_SHORT = 16
+# Most turns of a thread, which bounds the rounding error of its sum.
+MOST_TURNS = 128
 
 # Rows of a box have at least this many bytes, as far as the source allows.
-_SEGMENT = 128
+_SEGMENT = 64
+
+_MULTIPROCESSORS = 132  # of an H100
 
 # Folded rows that are wider than a block leave 8 or more partial results to join; that pays from
 # this many bytes in a column on.
@@ -257,33 +258,24 @@ def _assign_thread_counts(box: ThreadBox, itemsize: int) -> ThreadBox:
     room = THREADS // beside
     count, groups = box.row_count, box.group_count
     segment = beside * box.length * itemsize  # bytes side by side
-    short = min(room, _SHORT if box.length > 1 else THREADS)
-    if box.name == "reduce_rows" and count <= short and not box.run:
-        z = _round_to_sectors_if_little_lost(min(room // count, groups), count * segment)
+    if box.name == "reduce_rows" and count == 1 and not box.run:
+        z = _round_to_sectors_if_little_lost(min(room, groups), segment)
         if groups >= TURNS * z:
-            return box._replace(name="reduce_short", size_y=count, size_z=z)
-    if count >= room * ROWS:
-        return box._replace(size_y=room)
-    # Rows of small elements have few packs: with more turns, too few threads would share a row.
-    turns = ROWS if itemsize < 4 else 2 * ROWS
-    least = min(room, max(-(-count // turns), -(-_SEGMENT // segment)))
-    grain = max(1, SECTOR // segment)
-    # Candidates: whole sectors from the least size on, and the number of rows itself.
-    most = min(room, 2 * least + grain, count)
-    sizes = [*range(-(-least // grain) * grain, most + 1, grain), min(room, count)]
-    if count <= room:
-        sizes.insert(0, count)
-
-    def idle_cost(size: int) -> tuple[float, int]:
-        """Return the cost to minimise: idle threads, turns and sectors; then missing turns."""
-        turns = -(-count // size)
-        used = count / (size * turns) * (THREADS // (size * beside) * size * beside / THREADS)
-        used *= size * segment / (-(-size * segment // SECTOR) * SECTOR)
-        return (round(1 - used, 2), -min(turns, ROWS))
-
-    size_y = min(sizes, key=idle_cost)
+            return box._replace(name="reduce_short", size_z=z)
+    # Powers of two, so that shuffles join the threads of a result. Few threads for each, with whole
+    # batches of ROWS packs, as long as that leaves a block for each multiprocessor and threads read
+    # _SEGMENT bytes side by side.
+    busy = THREADS * _MULTIPROCESSORS / (groups * box.column_tiles * beside)
+    least = max(_SEGMENT // segment, 1 << max(0, round(log2(busy))))
+    batches = -(-count // ROWS)
+    size_y = max(min(least, _next_power_of_2(batches)), _next_power_of_2(batches // MOST_TURNS))
+    size_y = min(size_y, 1 << room.bit_length() - 1)
     size_z = _round_to_sectors_if_little_lost(min(room // size_y, groups), count * segment)
     return box._replace(size_y=size_y, size_z=size_z)
+
+
+def _next_power_of_2(number: int) -> int:
+    return 1 << max(0, number - 1).bit_length()
 
 
 def lane_doublings_in_warp(lanes: int, apart: int) -> int:

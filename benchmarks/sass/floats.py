@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -22,13 +23,16 @@ class Floats(Operands):
 
     def _fadd(self, i: Instruction, to: str, a: str, b: str) -> None:
         x, y = (self.real(operand, i.base[0] == "D") for operand in (a, b))
-        self.set(to, x + y if i.base.endswith("ADD") else x * y)
+        result = x + y if i.base.endswith("ADD") else x * y
+        if i.base[0] == "F" and _MODES & set(i.parts):
+            factors = (x, np.float32(1), y) if i.base == "FADD" else (x, y, np.float32(-0.0))
+            result = _fused_single(i, *factors)
+        self.set(to, result)
 
     _fmul = _dadd = _dmul = _fadd
 
     def _ffma(self, i: Instruction, to: str, *factors: str) -> None:
-        x, y, z = (self.real(factor).astype(np.float64) for factor in factors)
-        self.set(to, (x * y + z).astype(np.float32))
+        self.set(to, _fused_single(i, *map(self.real, factors)))
 
     def _dfma(self, i: Instruction, to: str, *factors: str) -> None:
         x, y, z = (self.real(factor, double=True) for factor in factors)
@@ -61,8 +65,7 @@ class Floats(Operands):
     def _frnd(self, i: Instruction, to: str, a: str) -> None:
         if "F16" in i.parts:
             raise Unknown(i.name)
-        rounded = next((_ROUNDED[part] for part in i.parts if part in _ROUNDED), np.rint)
-        self.set(to, rounded(self.real(a, "F64" in i.parts)))
+        self.set(to, _rounded(i, self.real(a, "F64" in i.parts)))
 
     def _f2fp(self, i: Instruction, to: str, a: str, b: str) -> None:
         narrow = bfloat16_bits if "BF16" in i.parts else float16_bits
@@ -81,13 +84,15 @@ class Floats(Operands):
     def _i2f(self, i: Instruction, to: str, a: str) -> None:
         kind = integer_type(i.parts)
         whole = self.wide(a) if np.dtype(kind).itemsize == 8 else self.word(a)
-        self.set(to, whole.view(kind).astype(np.float64 if "F64" in i.parts else np.float32))
+        real = whole.view(kind).astype(np.float64)
+        self.set(to, real if "F64" in i.parts else _narrowed(i, real, np.zeros(1)))
 
     _i2fp = _i2f
 
     def _f2i(self, i: Instruction, to: str, a: str) -> None:
         kind = integer_type(i.parts)
-        whole = np.trunc(np.nan_to_num(self.real(a, "F64" in i.parts).astype(np.float64)))
+        real = self.real(a, "F64" in i.parts).astype(np.float64)
+        whole = _rounded(i, np.nan_to_num(real))
         limits = np.iinfo(kind)
         top = np.nextafter(float(limits.max) + 1, 0)
         self.set(to, np.clip(whole, float(limits.min), top).astype(kind))
@@ -103,10 +108,36 @@ def fused(x: Values, y: Values, z: Values) -> Values:
     product = x * y
     a, b = _halves(x), _halves(y)
     error = ((a[0] * b[0] - product) + a[0] * b[1] + a[1] * b[0]) + a[1] * b[1]
-    total = product + z
-    part = total - product
-    error = error + ((product - (total - part)) + (z - part))
+    total, lost = _sum(product, z)
+    error = error + lost
     return np.where(np.isfinite(error), total + error, total)
+
+
+def _sum(x: Values, y: Values) -> tuple[Values, Values]:
+    """A rounded sum, and what its rounding has lost."""
+    total = x + y
+    part = total - x
+    return total, (x - (total - part)) + (y - part)
+
+
+def _fused_single(i: Instruction, x: Values, y: Values, z: Values) -> Values:
+    return _narrowed(i, *_sum(x.astype(np.float64) * y, z))
+
+
+def _narrowed(i: Instruction, total: Values, lost: Values) -> Values:
+    """The float32 of ``total + lost``, rounded and limited as the instruction says."""
+    result = total.astype(np.float32)
+    ways: dict[str, Any] = {"RM": -np.inf, "RP": np.inf, "RZ": np.copysign(np.inf, -total)}
+    for way in (ways[part] for part in i.parts if part in ways):
+        behind = (result - total - lost) * np.sign(way) < 0
+        result = np.where(behind, np.nextafter(result, way, dtype=np.float32), result)
+    return np.clip(np.nan_to_num(result), 0, 1) if "SAT" in i.parts else result
+
+
+def _rounded(i: Instruction, x: Values) -> Values:
+    """Whole numbers: the nearest, or those that the instruction names."""
+    function = next((_WHOLE[part] for part in i.parts if part in _WHOLE), np.rint)
+    return function(x)
 
 
 def _halves(x: Values) -> tuple[Values, Values]:
@@ -126,6 +157,7 @@ def bfloat16_bits(x: Values) -> Values:
     return rounded
 
 
+_MODES = {"RM", "RP", "RZ", "SAT"}
 _SPECIAL: dict[str, Callable[[Values], Values]] = {
     "RCP": lambda x: 1 / x,
     "RSQ": lambda x: 1 / np.sqrt(x),
@@ -136,6 +168,6 @@ _SPECIAL: dict[str, Callable[[Values], Values]] = {
     "SIN": lambda x: np.sin(2 * np.pi * x),
     "COS": lambda x: np.cos(2 * np.pi * x),
 }
-_ROUNDED: dict[str, Callable[[Values], Values]] = {
+_WHOLE: dict[str, Callable[[Values], Values]] = {
     "FLOOR": np.floor, "CEIL": np.ceil, "TRUNC": np.trunc,
 }  # fmt: skip

@@ -122,6 +122,11 @@ class Integers(Operands):
     def _fsetp(self, i: Instruction, to: str, other: str, a: str, b: str, also: str) -> None:
         x, y = (self.real(operand, i.base == "DSETP") for operand in (a, b))
         compare, unordered = i.parts[1], np.isnan(x) | np.isnan(y)
+        if compare in ("MIN", "MAX"):  # whether to take the first, and whether there is none
+            first = x < y if compare == "MIN" else x > y
+            self.set(to, first | (np.isnan(y) & ~np.isnan(x)))
+            self.set(other, np.isnan(x) & np.isnan(y))
+            return
         if compare in ("NAN", "NUM"):
             result = unordered if compare == "NAN" else ~unordered
         elif compare.endswith("U"):

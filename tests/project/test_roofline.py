@@ -118,11 +118,25 @@ def test_threads_meet_at_barriers():
         ("SGXT.U32 R4, R0, 0x4", THREADS & 15),
         ("BMSK R5, 0x1, 0x3; LOP3.LUT R4, R0, R5, RZ, 0xc0, !PT", THREADS & 14),
         ("PRMT R5, R0, 0x0000, RZ; IDP.4A.U8.S8 R4, R5, 0xff02, R0", THREADS * (2 - 1 + 1)),
-        # The nearest even number, as cvt.rni of PTX: 0, 0, 1, 2, 2, 2.
+        # The nearest whole number, or the even one of two, as cvt.rni of PTX: 0, 0, 1, 2, 2, 2.
         ("I2FP.F32.S32 R5, R0; FMUL R5, R5, 0.5; FRND R5, R5; F2I.S32.TRUNC R4, R5",
          (THREADS + THREADS % 4 // 3) // 2),
+        ("I2FP.F32.S32 R5, R0; FMUL R5, R5, 0.5; F2I.NTZ R4, R5",
+         (THREADS + THREADS % 4 // 3) // 2),
+        # As fma of PTX: towards -inf, inf and 0, where the last bit is 1, and limited to 0 and 1.
+        ("I2FP.F32.S32 R5, R0; FFMA.RM R4, R5, 0.25, 12582912", 0x4B400000 + THREADS // 4),
+        ("I2FP.F32.S32 R5, R0; FFMA.RP R4, R5, 0.25, 12582912", 0x4B400000 - -THREADS // 4),
+        ("I2FP.F32.S32 R5, R0; FMUL R5, R5, -0.25; FADD.RZ R4, R5, -12582912",
+         0xCB400000 + THREADS // 4),
+        ("I2FP.F32.S32 R5, R0; FFMA.SAT R5, R5, 0.0078125, -0.5; FMUL R5, R5, 128; F2I R4, R5",
+         np.clip(THREADS - 64, 0, 128)),
         ("I2F.F64 R6, R0; DMUL R6, R6, 0.5; FRND.F64.CEIL R6, R6; F2I.F64.TRUNC R4, R6",
          (THREADS + 1) // 2),
+        # As min and max of PTX: a number is taken, not NaN.
+        ("I2F.F64 R6, R0; DSETP.MAX.AND P0, P1, R6, 100, PT; SEL R4, R0, 0x64, P0",
+         np.maximum(THREADS, 100)),
+        ("I2F.F64 R6, R0; DSETP.MIN.AND P0, P1, R6, +QNAN, PT; SEL R4, R0, 0x64, P0;"
+         " @P1 MOV R4, RZ", THREADS),
         ("HFMA2.MMA R4, -RZ, RZ, 0, 7.152557373046875e-07", np.full(256, 12)),
     ],
 )  # fmt: skip

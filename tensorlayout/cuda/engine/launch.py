@@ -44,7 +44,8 @@ FULL_PACKS = 8
 
 _ALIGNMENT = 256  # bytes; each scratch memory begins at a multiple, as `Driver.allocate` does
 
-# Numbers of memories that are no operands: a null pointer, and the record of faults.
+# Numbers of memories that are no operands: a null pointer, and the record of faults, which follows
+# all other memories.
 NOTHING, FAULTS = -2, -1
 
 
@@ -124,42 +125,61 @@ def bind_launches(planned: Launch | Launches | None, device: int) -> Bound:
     """Return a function that launches on the current stream of `device`, the current device."""
     if not isinstance(planned, Launches):
         planned = Launches(() if planned is None else (planned,))
-    steps, gpu = [_bind_launch(launch) for launch in planned.launches], driver()
-    numbers = {number for launch in planned.launches for number in launch.memories}
-    # One launch without scratch memory and faults needs nothing else in a call.
-    if len(steps) == 1 and not planned.scratch and not numbers & {NOTHING, FAULTS}:
-        return steps[0]
-    records = faults.fault_records(device) if FAULTS in numbers else None
-    # All scratch memories of a call are parts of one allocation.
-    *starts, room = accumulate(
-        [-(-n // _ALIGNMENT) * _ALIGNMENT for n in planned.scratch], initial=0
-    )
+    steps = [_bind_launch(launch) for launch in planned.launches]
 
     def launch_all(addresses: Sequence[int], scalars: bytes = b"") -> None:
-        scratch = gpu.allocate(room, device) if room else None
-        first = 0 if scratch is None else scratch.pointer
-        # The record belongs to the stream that is current now, not when the launch was bound.
-        record_and_stream = None if records is None else records.record_of_current_stream(gpu)
-        record = 0 if record_and_stream is None else record_and_stream[0].pointer
-        # NOTHING is -2 and FAULTS -1, so these two numbers find their entries from the end.
-        everything = [*addresses, *map(first.__add__, starts), 0, record]
         for step in steps:
-            step(everything, scalars)
-        if record_and_stream is not None:
-            faults.note_launches(gpu, *record_and_stream)
+            step(addresses, scalars)
 
-    return launch_all
+    run = steps[0] if len(steps) == 1 else launch_all
+    # Most calls need neither of these.
+    if any(FAULTS in launch.memories for launch in planned.launches):
+        run = _with_fault_record(run, device)
+    return _with_scratch(run, planned.scratch, device) if planned.scratch else run
+
+
+def _with_scratch(run: Bound, scratch: Sequence[int], device: int) -> Bound:
+    """Return `run` with addresses of scratch memories behind those of the call."""
+    gpu = driver()
+    # All scratch memories of a call are parts of one allocation.
+    *starts, room = accumulate([-(-n // _ALIGNMENT) * _ALIGNMENT for n in scratch], initial=0)
+
+    def run_with_scratch(addresses: Sequence[int], scalars: bytes = b"") -> None:
+        allocated = gpu.allocate(room, device) if room else None
+        first = 0 if allocated is None else allocated.pointer
+        run([*addresses, *map(first.__add__, starts)], scalars)
+
+    return run_with_scratch
+
+
+def _with_fault_record(run: Bound, device: int) -> Bound:
+    """Return `run` with the address of the record of faults behind all others."""
+    gpu, records = driver(), faults.fault_records(device)
+
+    def run_and_note(addresses: Sequence[int], scalars: bytes = b"") -> None:
+        # The record belongs to the stream that is current now, not when the launch was bound.
+        record, stream = records.record_of_current_stream(gpu)
+        run([*addresses, record.pointer], scalars)
+        faults.note_launches(gpu, record, stream)
+
+    return run_and_note
 
 
 def _bind_launch(launch: Launch) -> Bound:
     """Bind one launch; everything that does not depend on a call is done here."""
     ready, grid, template = driver().launcher(launch.kernel), launch.grid, launch.parameters
-    firsts, memories = launch.firsts, launch.memories
+    # Null pointers are zeros in the template.
+    numbers = launch.memories or range(len(launch.firsts))
+    form = "".join(["8x" if number == NOTHING else "Q" for number in numbers])
+    pack_into = struct.Struct(f"<{form}").pack_into
+    memories = tuple([number for number in launch.memories if number != NOTHING])
+    firsts = [
+        first for first, number in zip(launch.firsts, numbers, strict=True) if number != NOTHING
+    ]
     count, shifts = len(firsts), any(firsts)
-    pack_into = struct.Struct(f"<{count}Q").pack_into
     # An itemgetter of one number would return an address, not a tuple.
     select_addresses: Any = itemgetter(*memories) if len(memories) > 1 else None
-    at = 8 * count if launch.scalars_at is None else launch.scalars_at
+    at = 8 * len(launch.firsts) if launch.scalars_at is None else launch.scalars_at
     takes = slice(*launch.takes)
 
     def launch_kernel(addresses: Sequence[int], scalars: bytes = b"") -> None:

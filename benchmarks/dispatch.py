@@ -53,7 +53,6 @@ def _assign(x: Any, y: Any) -> None:
 def _calls(xp: Any, x: Any, y: Any, indices: Any, relayout: Callable[[Any], Any]) -> Calls:
     """The rows, on two arrays of one library, of shape (4, 4)."""
     turned = y.mT
-    stream = {} if xp is np else {"stream": None}
     return {
         "`x + y`": lambda: x + y,
         "`x + y.mT`": lambda: x + turned,
@@ -64,7 +63,7 @@ def _calls(xp: Any, x: Any, y: Any, indices: Any, relayout: Callable[[Any], Any]
         "`x.copy()`": lambda: x.copy(),
         "`sum(x)`": lambda: xp.sum(x),
         "`x.mT`": lambda: x.mT,
-        "`x.__dlpack__()`": lambda: x.__dlpack__(max_version=(1, 0), **stream),
+        "`x.__dlpack__()`": lambda: x.__dlpack__(max_version=(1, 0)),
         # Last, for reads at positions leave a record that the export to a library would read.
         "`take(x, indices)`": lambda: xp.take(x, indices, axis=0),
     }

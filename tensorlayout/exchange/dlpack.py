@@ -136,6 +136,8 @@ _BITS = 4  # index of the bits of an element in the members after the address
 class _MemoryAnchor(np.ndarray[Any, Any]):
     """Array with the shape and strides of an exported tensor; NumPy's deleter releases it."""
 
+    __slots__ = ("memory_owner",)
+
     memory_owner: object
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,8 @@ def _elementwise() -> Iterator[PeerRow]:
         return PeerRow(call, operands, call, call)
 
     for dtype in ("float32", "float64", "float16", "uint8", "int64"):
-        yield row("x + y", _LINE, dtype)
+        cub = f"[z := cp.empty_like(x), call('add_{dtype}', x, y, z, x.size)][0]"
+        yield replace(row("x + y", _LINE, dtype), cub=cub)
     for dtype in ("float32", "float16", "uint8"):
         yield row("x + y.T", _SQUARE, dtype)
     for dtype in ("float32", "float16", "uint8"):
@@ -68,11 +69,13 @@ def _elementwise() -> Iterator[PeerRow]:
     x, y = _whole(*_LINE), _whole(*_LINE)
     yield PeerRow("exp(x)", {"x": f"{x} / 100"}, "exp(x)", "cp.exp(x)", exact=False)
     operands = {"x": x, "y": y, "m": f"{x} > 50"}
-    yield PeerRow("where(m, x, y)", operands, "where(m, x, y)", "cp.where(m, x, y)")
+    cub = "[z := cp.empty_like(x), call('where_float32', m, x, y, z, x.size)][0]"
+    yield PeerRow("where(m, x, y)", operands, "where(m, x, y)", "cp.where(m, x, y)", cub)
     for to, source in (("float16", "float32"), ("float32", "uint8"), ("int32", "float32")):
         operands = {"x": _whole(*_LINE, dtype=source)}
         ours, theirs = f"astype(x, {to})", f"x.astype('{to}')"
-        yield PeerRow(f"astype(x, {to})", operands, ours, theirs)
+        cub = _cub(f"{to}_of_{source}", "x", "y", "x.size", size="x.size", dtype=to)
+        yield PeerRow(f"astype(x, {to})", operands, ours, theirs, cub)
     call = "where(x < y, x * y + x, y - x)"
     theirs = f"cp.fuse(kernel_name='fused')(lambda x, y: {call.replace('where', 'cp.where')})(x, y)"
     yield PeerRow(f"fused {call}", {"x": x, "y": y}, f"fuse(lambda x, y: {call})(x, y)", theirs)

@@ -5,6 +5,7 @@
 #include <cuda_fp16.h>
 
 #include <cub/cub.cuh>
+#include <cub/device/device_transform.cuh>
 
 #include <cstdint>
 #include <stdexcept>
@@ -20,6 +21,31 @@
     EXPORT(cumsum_##name, T, cub::DeviceScan::InclusiveSum(space, bytes, x, y, n))          \
     EXPORT(sort_##name, T, cub::DeviceRadixSort::SortKeys(space, bytes, x, y, n))           \
     EXPORT(rows_sum_##name, T, cub::DeviceSegmentedReduce::Sum(space, bytes, x, y, n, columns))
+
+// Functions of elements need no temporary memory.
+#define ELEMENTWISE(name, T, inputs, ...)                                                      \
+    extern "C" size_t name(void* space, size_t, __VA_ARGS__, T* z, int n) {                    \
+        if (space) cub::DeviceTransform::Transform(cuda::std::make_tuple inputs, z, n, Of<T>{}); \
+        return 1;                                                                              \
+    }
+
+template <class T> struct Of {
+    __device__ T operator()(T x, T y) const { return x + y; }
+    template <class S> __device__ T operator()(S x) const { return static_cast<T>(x); }
+    __device__ T operator()(bool which, T x, T y) const { return which ? x : y; }
+};
+
+#define ADDITION(T, name) ELEMENTWISE(add_##name, T, (x, y), const T* x, const T* y)
+
+ADDITION(float, float32)
+ADDITION(double, float64)
+ADDITION(__half, float16)
+ADDITION(uint8_t, uint8)
+ADDITION(int64_t, int64)
+ELEMENTWISE(float16_of_float32, __half, (x), const float* x)
+ELEMENTWISE(float32_of_uint8, float, (x), const uint8_t* x)
+ELEMENTWISE(int32_of_float32, int32_t, (x), const float* x)
+ELEMENTWISE(where_float32, float, (m, x, y), const bool* m, const float* x, const float* y)
 
 ALGORITHMS(float, float32)
 ALGORITHMS(double, float64)

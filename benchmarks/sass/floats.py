@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,15 +72,45 @@ class Floats(Operands):
         narrow = bfloat16_bits if "BF16" in i.parts else float16_bits
         self.set(to, narrow(self.real(a)) << U32(16) | narrow(self.real(b)))
 
-    def _hadd2(self, i: Instruction, to: str, a: str, *b: str) -> None:
-        if a.removesuffix(".H0_H0") != "-RZ" or ("F32" in i.parts) != (len(b) == 1):
-            raise Unknown(i.name)
-        self.set(to, self.half(b[0]).astype(np.float32) if len(b) == 1 else _pair(*b))
+    def _hadd2(self, i: Instruction, to: str, *sources: str) -> None:
+        if "F32" in i.parts and sources[0].removesuffix(".H0_H0") == "-RZ":
+            self.set(to, self.half(sources[1]).astype(np.float32))
+            return
+        (a, b), (c, d) = self._pairs(i, sources, 2)
+        self.set(to, _packed(a + c, b + d))
 
-    def _hfma2(self, i: Instruction, to: str, a: str, b: str, *c: str) -> None:
-        if (a, b) != ("-RZ", "RZ") or len(c) != 2:
+    def _hmul2(self, i: Instruction, to: str, *sources: str) -> None:
+        (a, b), (c, d) = self._pairs(i, sources, 2)
+        self.set(to, _packed(a * c, b * d))
+
+    def _hfma2(self, i: Instruction, to: str, *sources: str) -> None:
+        pairs = self._pairs(i, sources, 3)
+        low, high = zip(*pairs, strict=True)
+        self.set(to, _packed(low[0] * low[1] + low[2], high[0] * high[1] + high[2]))
+
+    def _pairs(
+        self, i: Instruction, sources: Sequence[str], count: int
+    ) -> list[tuple[Values, Values]]:
+        """Both halves of each operand as doubles, the lower first; numbers stand in pairs."""
+        if set(i.parts[1:]) - {"MMA"}:
             raise Unknown(i.name)
-        self.set(to, _pair(*c))
+        rest, pairs = list(sources), []
+        while rest:
+            text = rest.pop(0)
+            if re.match(r"-?(\d|\+?INF|QNAN)", text):
+                low, high = (np.array([float(x)]) for x in (rest.pop(0), text))
+            else:
+                sign = -1.0 if text.startswith("-") else 1.0
+                word = self.word(re.sub(r"\.H\d_H\d", "", text).strip("-|"))
+                parts = [(word >> U32(shift) & U32(0xFFFF)).astype(np.uint16) for shift in (0, 16)]
+                both = [part.view(np.float16).astype(np.float64) for part in parts]
+                both = [np.abs(half) if "|" in text else half for half in both]
+                chosen = re.search(r"\.H(\d)_H(\d)", text)
+                low, high = (sign * both[int(n)] for n in (chosen.groups() if chosen else "01"))
+            pairs.append((low, high))
+        if len(pairs) != count:
+            raise Unknown(f"{i.name} {', '.join(sources)}")
+        return pairs
 
     def _i2f(self, i: Instruction, to: str, a: str) -> None:
         kind = integer_type(i.parts)
@@ -96,11 +127,6 @@ class Floats(Operands):
         limits = np.iinfo(kind)
         top = np.nextafter(float(limits.max) + 1, 0)
         self.set(to, np.clip(whole, float(limits.min), top).astype(kind))
-
-
-def _pair(high: str, low: str) -> Values:
-    """Two halves of a word, as numbers."""
-    return np.array([float(low), float(high)], np.float16).view(U32)
 
 
 def fused(x: Values, y: Values, z: Values) -> Values:
@@ -144,6 +170,10 @@ def _halves(x: Values) -> tuple[Values, Values]:
     scaled = 134217729.0 * x
     high = scaled - (scaled - x)
     return high, x - high
+
+
+def _packed(low: Values, high: Values) -> Values:
+    return float16_bits(high) << U32(16) | float16_bits(low)
 
 
 def float16_bits(x: Values) -> Values:

@@ -48,6 +48,9 @@ class Integers(Operands):
 
     def _iadd3(self, i: Instruction, *_: str) -> None:
         to, out, sources, into = self.split(i)
+        if "64" in i.parts:
+            self.set(to, sum(map(self.wide, sources), np.zeros(1, U64)))
+            return
         carries = into if "X" in i.parts else []
         terms = [*map(self._added, sources), *map(self.predicate, carries)]
         total = sum(terms, np.zeros(1, U64))

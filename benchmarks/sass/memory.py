@@ -124,6 +124,30 @@ class Memory(Operands):
             for n in range(width):
                 self.shared[place[those] + n] = memory[offsets + n]
 
+    def _blkcp(self, i: Instruction, to: str, source: str, size: str) -> None:
+        """Copy from global to shared memory in bulk, and at once: one copy of each warp."""
+        if i.parts[1:] != ["S", "G"]:
+            raise Unknown(i.name)
+        taking = self.mask.reshape(-1, LANES)
+        threads = np.flatnonzero(taking.any(1)) * LANES + taking.argmax(1)[taking.any(1)]
+        places, begins, sizes = (
+            np.broadcast_to(value, (self.threads,))[threads]
+            for value in (self.word(to[1:-1]), self.wide(source[1:-1]), self.word(size))
+        )
+        for thread, place, begin, units in zip(threads, places, begins, sizes, strict=True):
+            steps = np.arange(int(units) & 0xFFFF, dtype=U64) * U64(16)
+            which = np.full(steps.size, thread)
+            target = self._shared(U64(place) + steps, which)
+            for memory, those, offsets in self._global(begin + steps, 16, which):
+                for n in range(16):
+                    self.shared[target[those] + n] = memory[offsets + n]
+        self.ran.loads += bool(threads.size)
+
+    def _syncs(self, i: Instruction, to: str, *_: str) -> None:
+        """Find bulk copies complete, which they are at once."""
+        if "PHASECHK" in i.parts:
+            self.set(to, np.ones(1, bool))
+
     # ---- Atomics
 
     def _atoms(self, i: Instruction, to: str, at: str, *values: str) -> None:

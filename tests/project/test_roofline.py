@@ -39,10 +39,10 @@ STORE = "LDC.64 R2, c[0x0][0x210]; IMAD.WIDE.U32 R2, R0, 0x4, R2"
 BASE = struct.pack("<Q", 4096)
 
 
-def stored(text, **options):
+def stored(text, parameters=BASE, memory=()):
     """Return the values of R4 that threads store from address 4096 on."""
     every = f"S2R R0, SR_TID.X; {STORE}; {text}; STG.E desc[UR4][R2.64], R4; EXIT"
-    ((address, values),) = ran(every, parameters=BASE, **options).stores
+    ((address, values),) = ran(every, parameters=parameters, memory=memory).stores
     assert address.tolist() == list(range(4096, 4096 + 4 * len(address), 4))
     return values.astype(np.int64)
 
@@ -108,6 +108,9 @@ def test_threads_meet_at_barriers():
         ("MOV R9, 0x64; IADD3 R6, P0, R0, -R9, RZ; SEL R4, RZ, 0x1, P0", (THREADS < 100) + 0),
         ("I2FP.F32.S32 R5, R0; FADD R5, R5, 0.5; F2I.S32.TRUNC R4, R5", THREADS),
         ("I2F.F64 R6, R0; DMUL R6, R6, 0.5; F2F.F32.F64 R5, R6; F2I.TRUNC R4, R5", THREADS // 2),
+        ("HADD2 R4, R0, 5.9604644775390625e-08, 1.1920928955078125e-07", THREADS + 2 + (1 << 16)),
+        ("MOV R5, 0x40004200; HMUL2 R4, R5.H1_H1, R0", 2 * THREADS),
+        ("MOV R5, 0x40004200; HFMA2 R4, R5.H0_H0, R0, -R0", 2 * THREADS),
         ("LOP3.LUT R5, R0, 0xf, RZ, 0xc0, !PT; POPC R4, R5", np.bitwise_count(THREADS & 15)),
         ("FLO.U32 R4, R0", np.array([0xFFFFFFFF, *[n.bit_length() - 1 for n in range(1, 256)]])),
         (
@@ -239,6 +242,21 @@ def test_generic_addresses():
         @P0 LDC R7, c[0x0][0x24]; @P0 IADD3 R6, R1, 0x4, RZ; LD.E R4, desc[UR4][R6.64]
     """)
     assert result.tolist() == np.where(THREADS % 2, THREADS + 100, THREADS).tolist()
+
+
+def test_bulk_copies():
+    """One thread copies 64 bytes, which are there for all once they ask."""
+    memory = np.arange(32, dtype=np.uint32)
+    begin = memory.ctypes.data
+    result = stored("""
+        ULDC.64 UR4, c[0x0][0x218]; ISETP.EQ.U32.AND P0, PT, R0, RZ, PT; @!P0 BRA `(.L_x_0)
+        MOV R8, 0x10; R2UR UR6, R8; UIADD3.64 UR4, UR4, UR6, URZ; UMOV UR8, 0x500; UMOV UR9, 0x400
+        UMOV UR10, 0x4; SYNCS.EXCH.64 URZ, [UR9], UR4; UBLKCP.S.G [UR8], [UR4], UR10
+        .L_x_0:; SYNCS.PHASECHK.TRANS64.TRYWAIT P1, [UR9], RZ
+        LOP3.LUT R5, R0, 0xf, RZ, 0xc0, !PT; IMAD.SHL.U32 R5, R5, 0x4, RZ
+        MOV R4, RZ; @P1 LDS R4, [R5+0x500]
+    """, struct.pack("<2Q", 4096, begin), ((begin, memory.nbytes),))  # fmt: skip
+    assert result.tolist() == (THREADS % 16 + 4).tolist()
 
 
 def test_blocks_of_several_dimensions():

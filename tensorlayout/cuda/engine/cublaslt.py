@@ -79,6 +79,7 @@ class BlockProduct:
         self, cuda: Any, sizes: tuple[int, int, int], dtypes: tuple[str, str, str], scales: str
     ) -> None:
         self._cuda = cuda
+        self._binding = cuda.cublas  # whose import loads cuBLAS, and with it cuBLASLt
         self._library = load_cublaslt(cuda.runtime.runtimeGetVersion() // 1000)
         for name, arguments in _ARGUMENTS.items():
             getattr(self._library, name).argtypes = arguments

@@ -323,6 +323,9 @@ _TYPES = {
     "int8": ("CUDA_R_8I", "CUBLAS_COMPUTE_32I", "int32"),
 }
 
+# As in CUDA's library_types.h; CuPy has no name for it.
+_CUDA_R_32I = 10
+
 # Dtypes whose operands `allow_tf32` lets cuBLAS round.
 _TF32_TYPES = ("float32", "complex64")
 
@@ -368,7 +371,7 @@ def _make_cublas_call(
     kind, precision, scalar = _TYPES[dtype.name]
     code, exact = getattr(cuda.runtime, kind), getattr(cublas, precision)
     rounded = cublas.CUBLAS_COMPUTE_32F_FAST_TF32 if dtype.name in _TF32_TYPES else exact
-    result_code = code if result.dtype == dtype else cuda.runtime.CUDA_R_32I
+    result_code = code if result.dtype == dtype else _CUDA_R_32I
     one, zero = np.ones((), scalar), np.zeros((), scalar)
     alpha, beta = one.ctypes.data, zero.ctypes.data
     names = ["T" if factor.transposed else "N" for factor in (gemm.second, gemm.first)]

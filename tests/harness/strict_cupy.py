@@ -116,7 +116,7 @@ class Runtime:
     streamNonBlocking, eventDisableTiming = 1, 2
     streamCaptureModeGlobal, streamCaptureModeThreadLocal, streamCaptureModeRelaxed = 0, 1, 2
     CUDA_R_32F, CUDA_R_64F, CUDA_R_16F, CUDA_R_16BF, CUDA_C_32F, CUDA_C_64F = 0, 1, 2, 14, 4, 5
-    CUDA_R_8I, CUDA_R_32I = 3, 10
+    CUDA_R_8I = 3
 
     def __init__(self, machine):
         self.machine = machine

@@ -379,7 +379,6 @@ def cublas_written_down():
         cupy.cuda.cublas, cupy.cuda.get_cublas_handle = Cublas(), lambda: 77
         for number, (name, _, _) in enumerate(_TYPES.values()):
             setattr(cupy.cuda.runtime, name, number)
-        cupy.cuda.runtime.CUDA_R_32I = 10
         yield recorder, cupy.cuda.cublas
 
 
@@ -432,7 +431,7 @@ def test_cupy_has_what_is_called():
     for name in dir(Cublas):
         if name.startswith("CUBLAS"):
             assert getattr(Cublas, name) == getattr(library, name)
-    for name, precision, _ in (*_TYPES.values(), ("CUDA_R_32I", "CUBLAS_COMPUTE_32I", "")):
+    for name, precision, _ in _TYPES.values():
         assert hasattr(cupy.cuda.runtime, name)
         assert hasattr(library, precision)
     assert callable(cupy.cuda.get_cublas_handle)

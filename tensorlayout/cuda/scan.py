@@ -107,7 +107,9 @@ def plan_scan(plan: ScanPlan, alignments: tuple[int, ...] = ()) -> Launches | No
     firsts = tuple([spec.layout.offset * spec.dtype.itemsize for spec in (result, source)])
     read, written = (sum((n - 1) * abs(s[m]) for n, s, _ in lines.all_axes) for m in (0, 1))
     reach = max(read + abs(lines.source_step), written) + _BEYOND
-    index = narrowest_index_type(result.layout.size + _BEYOND, reach)
+    # The last chunk may end far behind the last element.
+    furthest = max(result.layout.size, chunks * members.get("chunk", 0)) + _BEYOND
+    index = narrowest_index_type(furthest, reach)
     shape = {"RANK": max(len(members["walk"]), 1), "INDEX": index}
 
     def launch(task: str, scratch_count: int) -> Launch:

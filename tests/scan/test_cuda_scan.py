@@ -4,6 +4,7 @@ Values in every layout: `ops/reducing_cases.py`.
 """
 
 import itertools
+import math
 from collections import Counter
 
 import numpy as np
@@ -20,7 +21,11 @@ import tensorlayout as tl
 from benchmarks import resources
 from tensorlayout import plan
 from tensorlayout.cuda import scan
-from tensorlayout.cuda.engine.kernel_shapes import c_type, kernels_in_file
+from tensorlayout.cuda.engine.kernel_shapes import (
+    c_type,
+    kernels_in_file,
+    parameter_struct_type,
+)
 from tensorlayout.cuda.engine.launch_log import checking, launch_log
 from tensorlayout.cuda.scan import CAPACITY, plan_scan
 from tensorlayout.devices import Device
@@ -335,10 +340,10 @@ def test_the_same_bits_each_time(driver):
 # ---- Plans
 
 
-def case(shape, axis, minor_to_major=None):
+def case(shape, axis, minor_to_major=None, initial=False):
     layout = tl.Layout.packed(shape, minor_to_major)
     spec = TensorSpec(tl.float32, layout, Device("cuda", 0))
-    return plan_scan(_SUM.plan(spec, axis, False, False))
+    return plan_scan(_SUM.plan(spec, axis, initial, initial))
 
 
 def name(shape, axis, minor_to_major=None):
@@ -378,6 +383,20 @@ def test_tensors_of_any_size():
             assert launch.grid < 2**31
             assert dict(launch.kernel.shape).get("INDEX", "int64_t") == "int64_t"
         assert sum(result.scratch) <= 2**25
+
+
+def test_positions_fit_their_index():
+    """Up to the end of the last chunk, which is of whole tiles, and a step of a loop behind it."""
+    counts = 1, 2, 3, 32, 200, 2**20, 2**27
+    behind = 1, 2**9, 2**15, 2**17, 2**20, 2**21 + 1, 2**22
+    for lines, rest, axis, initial in itertools.product(counts, behind, (0, 1), (False, True)):
+        shape = (lines, (2**31 - rest) // lines)[:: 1 if axis else -1]
+        launches = case(shape, axis, None, initial).launches
+        for launch in (item for item in launches if item.kernel.file == "scan.cu"):
+            members = parameter_struct_type(launch.kernel).from_buffer_copy(launch.parameters)
+            chunk = getattr(members, "chunk", 0)  # kernels without chunks walk the tiles
+            furthest = max(math.prod(shape), members.chunks.divisor * chunk if chunk else 0) + SLOTS
+            assert dict(launch.kernel.shape)["INDEX"] == "int64_t" or furthest < 2**31, launch
 
 
 def kernels(dtype, operation="add"):

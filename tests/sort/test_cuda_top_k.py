@@ -163,7 +163,13 @@ def test_a_trace_shows_what_is_read_and_written(driver, where):
 
 
 def test_tensors_of_any_size():
-    for shape, axis in (((2**23, 2048), 1), ((2048, 2**23), 0), ((2**30, 1), 1)):
+    # The last tile of the last of these ends behind 2**31.
+    for shape, axis in (
+        ((2**23, 2048), 1),
+        ((2048, 2**23), 0),
+        ((2**30, 1), 1),
+        ((2**29 - 1, 4), 1),
+    ):
         layout = tl.Layout.row_major(shape)
         to = tl.Layout.row_major([1 if d == axis else n for d, n in enumerate(shape)])
         device = Device("cuda", 0)

@@ -94,9 +94,9 @@ class Compiled:
     warnings: str
 
 
-def compiled(kernel: Kernel, architecture: int) -> Compiled:
-    """Compile a kernel with NVRTC and return its resources."""
-    cubin, log = nvrtc.compile_cubin(kernel, architecture)
+def compiled(kernel: Kernel, architecture: int, *more: str) -> Compiled:
+    """Compile a kernel with NVRTC, with `more` options, and return its resources."""
+    cubin, log = nvrtc.compile_cubin(kernel, architecture, *more)
     lines = (line for line in log.splitlines() if not line.startswith("ptxas "))
     label = f"_{kernel_label(kernel)}"
     resources = {name.removesuffix(label): item for name, item in _resources_in(log).items()}

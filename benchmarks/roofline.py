@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -100,6 +101,7 @@ class Issued:
         registers, blocks: of the kernel that issues most.
         stored, wrong: words that were stored by blocks that were run; not as by the simulator.
         unknown: why there is nothing to say, or "".
+        lines: of the source, that were run.
 
     """
 
@@ -113,6 +115,7 @@ class Issued:
     stored: int = 0
     wrong: int = 0
     unknown: str = ""
+    lines: set[str] = field(default_factory=set, repr=False)
     most: float = field(default=0.0, repr=False)
 
     @property
@@ -157,11 +160,12 @@ _codes: dict[Kernel, Code] = {}
 def code_of(kernel: Kernel) -> Code:
     """Compiled and disassembled once."""
     if kernel not in _codes:
-        binary, name_of_code = compiled(kernel, 90), compiled_name(kernel)
+        binary = compiled(kernel, 90, "--generate-line-info")
+        name_of_code = compiled_name(kernel)
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "kernel.cubin")
             file.write_bytes(binary.cubin)
-            command = [str(disassembler()), "-c", str(file)]
+            command = [str(disassembler()), "-c", "-g", "-ndf", str(file)]
             text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         banks = {
             int(match[1]): content
@@ -184,18 +188,21 @@ def section_of(text: str, name: str) -> str:
 
 
 @contextmanager
-def issuing(whole: bool = False) -> Iterator[Issued]:
+def issuing(whole: bool = False, most: int | None = None) -> Iterator[Issued]:
     """Record what launches inside the block issue, on the simulator.
 
-    `whole`: whether all blocks are run, not some of them.
+    - `whole`: whether all blocks are run, not some of them.
+    - `most`: the launches of each kernel, by name and operation, that are run; None: all.
     """
     issued = Issued(unknown="" if available() else "CuPy or nvdisasm is missing")
     kind: Any = simulator.SimulatedLauncher
     plain = kind.__call__
+    launches = Counter[tuple[str, str]]()
 
     def call(launcher: Any, grid: Any, parameters: bytearray) -> None:
         check = _check_nothing
-        if not issued.unknown:
+        launches[name := (launcher._kernel.name, launcher._kernel.operation)] += 1
+        if not issued.unknown and (most is None or launches[name] <= most):
             run = _run_whole if whole else _run_some
             try:
                 check = run(issued, launcher._kernel, grid, bytes(parameters))
@@ -270,6 +277,7 @@ def _add(total: Issued, code: Code, ran: Ran, weights: Values) -> None:
     total.loaded += float((ran.loaded * weights).sum())
     total.stored_sectors += float((ran.stored * weights).sum())
     total.waits += ran.waits
+    total.lines |= ran.lines
     if issued > total.most:
         total.most, total.registers, total.blocks = issued, code.resources.registers, code.blocks
 

@@ -15,12 +15,19 @@ class Unknown(Exception):  # noqa: N818
 
 @dataclass(frozen=True)
 class Instruction:
-    """One line of a disassembly; `guard` is its predicate, or ""."""
+    """One line of a disassembly.
+
+    Attributes:
+        guard: its predicate, or "".
+        line: of the source, such as "copy.cu:118"; "" where the disassembly does not say it.
+
+    """
 
     address: int
     guard: str
     name: str
     operands: tuple[str, ...]
+    line: str = ""
 
     @cached_property
     def parts(self) -> list[str]:
@@ -40,21 +47,25 @@ class Instruction:
 _LINE = re.compile(r"^\s+/\*([0-9a-f]{4,})\*/\s+(?:@(!?U?P\w+) )?\s*([A-Z][\w.]*)\s*(.*?)\s*;")
 _NO_CONTENT = 8  # a section that is only allocated
 _LABEL = re.compile(r"^\s*([$.\w]+):")
+_SOURCE = re.compile(r'^\s*//## File "(?:.*/)?([^/"]+)", line (\d+)')
 
 
 def parsed(text: str) -> tuple[list[Instruction], dict[str, int]]:
-    """The instructions of ``nvdisasm -c``, of one section, and where each label is."""
+    """The instructions of ``nvdisasm -c -g``, of one section, and where each label is."""
     instructions: list[Instruction] = []
     waiting: list[str] = []
     labels: dict[str, int] = {}
+    source = ""
     for line in text.splitlines():
-        if label := _LABEL.match(line):
+        if place := _SOURCE.match(line):
+            source = ":".join(place.groups())
+        elif label := _LABEL.match(line):
             waiting.append(label[1])
         elif match := _LINE.match(line):
             address, guard, name, rest = match.groups()
             rest = re.sub(r"\(\*.*", "", rest).replace(".reuse", "")
             operands = tuple(operand.strip() for operand in rest.split(",") if operand.strip())
-            instructions.append(Instruction(int(address, 16), guard or "", name, operands))
+            instructions.append(Instruction(int(address, 16), guard or "", name, operands, source))
             labels.update(dict.fromkeys(waiting, int(address, 16)))
             waiting = []
     return instructions, labels

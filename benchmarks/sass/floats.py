@@ -59,7 +59,7 @@ class Floats(Operands):
 
     def _f2f(self, i: Instruction, to: str, a: str) -> None:
         kinds = {"F64": np.float64, "F32": np.float32}
-        if not set(i.parts[1:3]) <= set(kinds):
+        if not set(i.parts[1:]) <= set(kinds):
             raise Unknown(i.name)
         self.set(to, self.real(a, i.parts[2] == "F64").astype(kinds[i.parts[1]]))
 
@@ -69,6 +69,8 @@ class Floats(Operands):
         self.set(to, _rounded(i, self.real(a, "F64" in i.parts)))
 
     def _f2fp(self, i: Instruction, to: str, a: str, b: str) -> None:
+        if not set(i.parts) <= {"F2FP", "F16", "BF16", "F32", "PACK_AB"}:  # to nearest
+            raise Unknown(i.name)
         narrow = bfloat16_bits if "BF16" in i.parts else float16_bits
         self.set(to, narrow(self.real(a)) << U32(16) | narrow(self.real(b)))
 

@@ -98,6 +98,8 @@ class Machine(Integers, Floats, Memory, Warps):
             if method is None:
                 raise Unknown(f"{i.name} {', '.join(i.operands)}")
             self.mask = mask & self.predicate(i.guard) if i.guard else mask
+            if self.mask.any():
+                self.ran.lines.add(i.line)
             jumps = method(i, *i.operands)
         for target, those in jumps or ():
             mask = mask & ~those

@@ -41,6 +41,7 @@ class Ran:
         stores: addresses and words, as they were stored to global memory.
         loaded, stored: sectors of 32 bytes, of all blocks; one that a block accesses several times
             counts once.
+        lines: of the source, of all instructions in which any thread took part.
 
     """
 
@@ -50,6 +51,7 @@ class Ran:
     stores: list[tuple[Values, Values]] = field(default_factory=list)
     loaded: Values = field(default_factory=lambda: np.zeros(1, np.int64))
     stored: Values = field(default_factory=lambda: np.zeros(1, np.int64))
+    lines: set[str] = field(default_factory=set)
 
 
 class Memory(Operands):

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cuda_memory import assert_no_spills
+from cuda_memory import assert_no_spills, ptx_of
 from simulated import needs_compiler
 from simulated import simulator as simulated
 from strict_cupy import strict_nvrtc
@@ -66,6 +66,7 @@ def written(folder, text, **macros):
 # ---- Compiling
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_kernels_of_a_file(compiler, architecture):
     result = resources.compiled(right(), architecture)
@@ -82,6 +83,7 @@ def test_kernels_of_a_file(compiler, architecture):
     }
 
 
+@pytest.mark.ci
 def test_what_is_kept_is_a_whole_elf_file(compiler, cache, small):
     """By the tables that the header names, read here; for all architectures that kernels run on."""
     for architecture in [n for n in compiler.getSupportedArchs() if n >= 75]:
@@ -93,10 +95,30 @@ def test_what_is_kept_is_a_whole_elf_file(compiler, cache, small):
         assert nvrtc.read_cubin(small, architecture, Counters()) == kept
 
 
-def test_options():
-    """The lines of kernels/README.md say why."""
+IEEE_754 = ("--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")
+
+
+def test_options(cache, monkeypatch):
+    """Every file has the same; the lines of kernels/README.md say why."""
     text = (kernel_directory() / "README.md").read_text("utf-8")
-    assert f"`{' '.join(nvrtc.OPTIONS)}`" in text
+    assert f"`{' '.join(('--std=c++17', *IEEE_754))}`" in text
+    binding, seen = strict_nvrtc(), []
+    compile_program = binding.compileProgram
+
+    def noted(program, options):
+        seen.append(options)
+        compile_program(program, options)
+
+    monkeypatch.setattr(binding, "compileProgram", noted)
+    monkeypatch.setitem(sys.modules, binding.__name__, binding)
+    files = [path.relative_to(kernel_directory()) for path in kernel_directory().rglob("*.cu")]
+    for file in files:
+        kernel = Kernel(file.as_posix(), "any", (("ELEMENT", "float"),), (("N", "2"),))
+        assert nvrtc.read_cubin(kernel, 87, Counters())
+    # Without options NVRTC is asked for its build.
+    others = [[option for option in options if option[:2] != "-D"] for options in seen if options]
+    own = "-arch=sm_87", "--ptxas-options=-v"
+    assert others == [["--std=c++17", *IEEE_754, *own]] * len(files)
 
 
 DENORMAL = """
@@ -106,33 +128,27 @@ KERNEL(own, Params) { store(p.to, p.x * p.y + p.x / p.y); }
 """
 
 
-def test_arithmetic_is_that_of_ieee_754(compiler, tmp_path):
+@pytest.mark.ci
+def test_arithmetic_is_that_of_ieee_754(tmp_path):
     """No product is fused, and no denormal flushed: as PTX has it."""
-    ptx = _ptx_of(compiler, written(tmp_path, DENORMAL))
+    ptx = ptx_of(written(tmp_path, DENORMAL))
     assert "mul.rn.f32" in ptx or "mul.f32" in ptx
     assert "div.rn.f32" in ptx
     assert "fma" not in ptx
     assert "ftz" not in ptx
 
 
-def _ptx_of(compiler, kernel):
-    options, names, texts = nvrtc._program_sources(kernel, 90)
-    headers = [name.encode() for name in names[1:]]
-    program = compiler.createProgram(texts[0].decode(), names[0], list(texts[1:]), headers)
-    compiler.compileProgram(program, [item.replace("sm_", "compute_") for item in options])
-    return compiler.getPTX(program).decode()
-
-
 SHARED_ARRAY = re.compile(r"\.shared \.align (\d+) \.b8 (\w+)\[")
 SHARED_ACCESS = re.compile(r"\b(?:ld|st)(?:\.volatile)?\.shared(?:\.v(\d))?\.[a-z](\d+)")
 
 
-def test_shared_arrays_are_aligned_for_every_access(compiler):
+@pytest.mark.ci
+def test_shared_arrays_are_aligned_for_every_access():
     """A kernel's arrays, each for the widest access of the kernel, wherever ptxas places them."""
     kernels = {kernel.name: kernel for kernel in resources.known()}.values()
     with_arrays = 0
     for kernel in kernels:
-        ptx = _ptx_of(compiler, kernel)
+        ptx = ptx_of(kernel)
         accesses = SHARED_ACCESS.findall(ptx)
         widest = max((int(lanes or 1) * int(bits) // 8 for lanes, bits in accesses), default=0)
         arrays = {name: int(alignment) for alignment, name in SHARED_ARRAY.findall(ptx)}
@@ -141,6 +157,7 @@ def test_shared_arrays_are_aligned_for_every_access(compiler):
     assert with_arrays > 20
 
 
+@pytest.mark.ci
 def test_an_error_names_file_line_and_macros(compiler):
     kernel = Kernel(str(KERNELS / "broken.cu"), "broken", shape=(("RANK", "2"),))
     expected = (
@@ -181,6 +198,7 @@ def test_labels(file, types, operation, shape, label):
     assert kernel_label(kernel) == label
 
 
+@pytest.mark.ci
 def test_profilers_see_operation_dtypes_and_shape(compiler):
     kernel = next(kernel for kernel in common_kernels("float32") if kernel.operation == "add")
     cubin, _ = nvrtc.compile_cubin(kernel, 90)
@@ -189,6 +207,7 @@ def test_profilers_see_operation_dtypes_and_shape(compiler):
     assert b"\0.text.increment\0" in cubin
 
 
+@pytest.mark.ci
 def test_line_numbers(compiler, cache, small, monkeypatch):
     """They are an entry of their own in the cache."""
     plain = nvrtc.cubin_file(small, 90, Counters())
@@ -199,6 +218,7 @@ def test_line_numbers(compiler, cache, small, monkeypatch):
     assert nvrtc.cubin_file(small, 90, Counters()) == plain
 
 
+@pytest.mark.ci
 def test_a_warning_is_told(compiler, tmp_path):
     result = resources.compiled(written(tmp_path, "#warning be careful\n" + DENORMAL), 90)
     assert "be careful" in result.warnings
@@ -242,6 +262,7 @@ def small(tmp_path):
     return written(tmp_path, DENORMAL)
 
 
+@pytest.mark.ci
 def test_a_file_is_compiled_once(compiler, cache):
     counters = Counters()
     path = nvrtc.cubin_file(right(), 90, counters)
@@ -252,6 +273,7 @@ def test_a_file_is_compiled_once(compiler, cache):
     assert counters == Counters(compiles=1, cache_hits=1)
 
 
+@pytest.mark.ci
 def test_what_tells_entries_apart(compiler, cache, tmp_path, monkeypatch):
     counters = Counters()
     (tmp_path / "plus.cuh").write_text("#define PLUS 7\n")
@@ -282,6 +304,7 @@ def test_a_patch_version_of_nvrtc_has_entries_of_its_own(cache, small, monkeypat
     assert (counters.compiles, counters.cache_hits) == (2, 1)
 
 
+@pytest.mark.ci
 def test_nvrtc_names_its_patch_version(compiler):
     assert re.search(rb"release (\d+\.\d+), V\1\.\d+\n", nvrtc._compiler_build(compiler))
 
@@ -289,6 +312,7 @@ def test_nvrtc_names_its_patch_version(compiler):
 # ---- Ahead of time
 
 
+@pytest.mark.ci
 def test_warmup_for_an_architecture(compiler, cache, small, capsys):
     kernels = [small, replace(small, name="other"), replace(small, shape=(("RANK", "2"),))]
     assert warmup(kernels, architecture=90) == 2
@@ -352,6 +376,7 @@ def test_the_simulator_has_every_kernel(kernels):
         driver.launcher(kernel)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "kernels", [kernels_of_any_dtype, lambda: resources.fused_sums(tl.float32, 3)]
 )
@@ -360,6 +385,7 @@ def test_kernels_compile_without_spills(compiler, kernels):
     assert_no_spills({kernel.name: kernel for kernel in kernels()}.values(), 90)
 
 
+@pytest.mark.ci
 @pytest.mark.long
 @pytest.mark.parametrize("architecture", [75, 80, 90, 100, 120])
 def test_all_known_kernels_compile_without_spills(compiler, architecture):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.resources import compiled
-from tensorlayout.cuda.engine import shared_tiles
+from tensorlayout.cuda.engine import nvrtc, shared_tiles
 
 UNTOUCHED = 0xA5
 
@@ -72,6 +72,18 @@ def resources(kernel, architecture):
     """Compile a kernel for a GPU, which need not be there: the `Resources` of a thread of it."""
     pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
     return compiled(kernel, int(architecture.removeprefix("sm_"))).resources[kernel.name]
+
+
+def ptx_of(kernel):
+    """What NVRTC makes of a kernel before it chooses instructions of a GPU, as text."""
+    compiler = pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
+    options, names, texts = nvrtc._program_sources(kernel, 90)
+    headers = [name.encode() for name in names[1:]]
+    program = compiler.createProgram(texts[0].decode(), names[0], list(texts[1:]), headers)
+    compiler.compileProgram(program, tuple(o.replace("=sm_", "=compute_") for o in options))
+    result = compiler.getPTX(program).decode()
+    compiler.destroyProgram(program)
+    return result
 
 
 def assert_no_spills(kernels, architecture, registers=255):

@@ -93,9 +93,10 @@ def read_cubin(kernel: Kernel, architecture: int, counters: Counters) -> bytes:
     return disk_cache.read_entry(cubin_file(kernel, architecture, counters))
 
 
-def compile_cubin(kernel: Kernel, architecture: int) -> tuple[bytes, str]:
+def compile_cubin(kernel: Kernel, architecture: int, *more_options: str) -> tuple[bytes, str]:
     """Compile a kernel's file without the cache; return the machine code and the compiler's log."""
-    return _compile_program(*_program_sources(kernel, architecture))
+    options, names, texts = _program_sources(kernel, architecture)
+    return _compile_program((*options, *more_options), names, texts)
 
 
 def _program_sources(kernel: Kernel, architecture: int) -> tuple[tuple[Any, ...], ...]:

@@ -7,8 +7,8 @@
 The TOML files beside this file list the faults of one layer each. `file` contains `old` exactly
 once; the fault replaces it by `new`. `effect` is what users see: values, error, crash, memory (read
 or written where it must not be), speed, leak, text. `tests` are arguments of pytest that should
-find the fault, the quickest first; `--full` runs all tests if they do not. A run that takes
-`timeout` seconds counts as found.
+find the fault, the quickest first, and options such as "-mci"; `--full` runs all tests if they do
+not. A run that takes `timeout` seconds counts as found.
 """
 
 from __future__ import annotations
@@ -55,8 +55,10 @@ class Fault(NamedTuple):
     def fits(self) -> bool:
         """True if the fault can be planted, and its tests exist."""
         count = (ROOT / self.file).read_text("utf-8").count(self.old)
-        there = all((ROOT / test.split("::")[0]).exists() for test in self.tests)
-        return count == 1 and self.old != self.new and there and self.effect in EFFECTS
+        tests = [test for test in self.tests if not test.startswith("-")]
+        there = tests and all((ROOT / test.split("::")[0]).exists() for test in tests)
+        right = bool(there) and self.effect in EFFECTS
+        return right and count == 1 and self.old != self.new
 
     @contextmanager
     def planted(self, folder: Path) -> Iterator[None]:

@@ -177,4 +177,4 @@ class Machine(Integers, Floats, Memory, Warps):
 
 _END = -1
 _NOTHING = {"NOP", "YIELD", "MEMBAR", "ERRBAR", "NANOSLEEP", "DEPBAR", "LDGDEPBAR", "FENCE"}
-_NOTHING |= {"CCTL", "CCTLL", "ACQBULK", "PREEXIT"}
+_NOTHING |= {"CCTL", "CCTLL", "ACQBULK", "CGAERRBAR", "PREEXIT"}

@@ -47,8 +47,20 @@ template <class T> DEVICE void atomic_max_if(bool active, T* at, T value) {
 // blocks that take their numbers by an atomic addition wait for lower numbers.
 #ifdef TENSORLAYOUT_SIMULATOR
 using simulator::publish;
+using simulator::publish_word;
 using simulator::published;
+using simulator::wait_for_word;
 #else
+// The same for a word that is not 0, which needs no flag.
+template <class T> DEVICE void publish_word(T* at, T value) {
+    *static_cast<volatile T*>(at) = value;
+}
+template <class T> DEVICE T wait_for_word(const T* at) {
+    T found;
+    do found = *static_cast<const volatile T*>(at);
+    while (found == 0);
+    return found;
+}
 template <class T> struct PublishedWords {
     uint32_t at[sizeof(T) / 4];
 };

@@ -488,8 +488,9 @@ struct variance {
                     off += distance;
                     squares += distance * distance;
                 }
-        // `near` is a rounded mean; its error is the mean of the distances from it.
-        const double all = static_cast<double>(count), shift = static_cast<double>(off) / all;
+        // `near` is a rounded mean; its error is the mean of the distances from it. Divisions of tiny
+        // numbers take a slow path on GPUs, those by a count do not.
+        const double all = static_cast<double>(count), shift = static_cast<double>(off) * (1 / all);
         found = {all, static_cast<double>(near) + shift,
                  static_cast<double>(squares) - static_cast<double>(off) * shift};
         if (found.squares < 0) found.squares = 0;

@@ -44,6 +44,11 @@ template <class T> inline void atomic_max_if(bool active, T* at, T value, SIMULA
     sit_out<T>(STORE, {file, line});
 }
 
+[[noreturn]] SIMULATOR_COLD void wait_forever(Place place) {
+    report("%s: waits for a value that no block before has published", whereabouts(place));
+    leave();
+}
+
 // A value moves in words of 4 bytes.
 template <class T>
 inline void look_at_words(Kind kind, const T* at, Place place) {
@@ -59,15 +64,19 @@ inline void publish(T* to, const T& value, uint32_t* flag, SIMULATOR_PLACE) {
     memcpy(to, &value, sizeof(T));
     *flag = 1;
 }
+template <class T> inline void publish_word(T* at, T value, SIMULATOR_PLACE) {
+    exchange(at, [=](T) { return value; }, {file, line});
+}
+template <class T> inline T wait_for_word(const T* at, SIMULATOR_PLACE) {
+    look(LOAD, at, {file, line}, ATOMIC);
+    if (*at == 0) wait_forever({file, line});
+    return *at;
+}
 template <class T>
 inline T published(const T* from, const uint32_t* flag, SIMULATOR_PLACE) {
     look(LOAD, flag, {file, line}, ATOMIC);
     look_at_words(LOAD, from, {file, line});
-    if (*flag == 0) {
-        report("%s: waits for a value that no block before has published",
-               whereabouts({file, line}));
-        leave();
-    }
+    if (*flag == 0) wait_forever({file, line});
     T value;
     memcpy(&value, from, sizeof(T));
     return value;

@@ -3,23 +3,26 @@
 // consecutive in the result, the source of the first pass may have any strides, and the plan
 // chooses the launches. Digits are taken of the keys in include/sorted.cuh.
 //
-// A line is cut into chunks, one for each block. There is one pass for each digit:
+// count_digits    Counts how often each digit of each pass occurs in a line, by atomic additions in
+//                 shared memory, then in global memory, whose order does not affect the result.
+//                 Coalesced.
+// scatter_digits  One pass, by one digit. A block orders a tile by the digit: in shared memory by
+//                 the lower 4 bits of it, then by the upper 4. Each thread counts its own
+//                 consecutive items in its own counters, so that items with equal digits never
+//                 change places. The block then writes the runs of equal digits behind those of
+//                 the tiles before. Coalesced, except at the ends of the runs.
 //
-// count_digits    Counts how often each digit occurs in a chunk, by atomic additions in shared
-//                 memory, whose order does not affect the result. Coalesced.
-// scan_digits     Replaces each count by its sum over the chunks before, and writes its total over
-//                 all chunks. A block takes at least 8 digits of a line. Not launched if each line
-//                 is one chunk.
-// scatter_digits  A block orders its chunk by the digit, tile by tile. In shared memory it orders a
-//                 tile by the lower 4 bits of the digit, then by the upper 4. Each thread counts
-//                 its own consecutive items in its own counters, so that items with equal digits
-//                 never change places. The block then writes the runs of equal digits to the
-//                 offsets from the counts. Coalesced, except at the ends of the runs.
+// Where the runs begin: a block publishes how often each digit occurs in its tile, adds up what the
+// tiles before it have published, and publishes that sum, too. It goes back tile by tile until it
+// meets a published sum ("decoupled look-back"; Adinets and Merrill, "Onesweep: A Faster Least
+// Significant Digit Radix Sort for GPUs", 2022). Tiles are numbered in the order in which blocks
+// start, so a block waits only for those that have started. Counts are integers: the result
+// does not depend on who comes first.
 //
-// Bytes moved per element and pass: two reads and one write; for argsort, also one read (except in
-// the first pass) and one write of a position. No block waits for another. Best: digits that vary
-// little in a tile, or are in order. Worst: random digits, with runs of 15 or 19 elements in a
-// tile; lines that fill a small part of their last tile.
+// Bytes moved per element: one read, and one read and one write for each pass; for argsort, also one
+// read (except in the first pass) and one write of a position. Best: digits that vary little in a
+// tile, or are in order. Worst: random digits, with runs of 15 or 19 elements in a tile; lines that
+// fill a small part of their last tile.
 #if defined(RANK) && RANK == 0
 #define LEAST_BLOCKS (sizeof(INDEX) == 8 ? 1 : 2)  // a walk of any rank takes more registers
 #else
@@ -37,21 +40,22 @@ static_assert(THREADS == DIGITS && THREADS == GROUP * GROUP, "a thread for each 
 
 template <int Rank, class Index>
 struct RadixPass {
-    Memories memories;
+    Memories memories;          // scratch: see below
     Index length;               // of a line
     Index chunk;                // elements of a line for each block
     Walk<Rank, Index, 1> walk;  // of the result's elements, in the memory read
     Divisor<int32_t> chunks;    // of a line
-    int32_t shift;              // bits below the digit
-    int32_t first;              // 1: the first pass, which reads elements
+    int32_t passes;             // of all digits
+    int32_t number;             // of this pass
     int32_t descending;
 };
 
-struct DigitScan {
-    Memories memories;
-    int32_t chunks;
-    int32_t shift;  // log2 of the threads per digit, and of the blocks per line: at most 5
-};
+// Scratch memory, all zeros before the first launch, in words of the size of an index: the next number
+// of a tile in each pass; the counts of a line [line][pass][digit]; and what a tile has published
+// [pass][tile][digit], where there are several in a line.
+// The two highest bits of a published count say what it is; 0 is none.
+template <class Index> constexpr Unsigned<Index> OF_TILE = Unsigned<Index>(1) << (8 * sizeof(Index) - 2);
+template <class Index> constexpr Unsigned<Index> OF_ALL = OF_TILE<Index> * 2;
 
 // Bytes of an item in shared memory (ROOM), and items of a thread (EACH). EACH is odd, so that the
 // threads' runs begin in different banks. Both sizes fit in 48 KB together with a counter for each
@@ -70,16 +74,18 @@ DEVICE uint32_t digit(Bits item, Bits flip, int32_t shift) {
 template <class Index>
 struct Chunk {
     Index line, start;  // number of the line; its first element among all
+    int32_t number;     // of the chunk in the line
     Index begin, size;  // offset of the chunk in the line; number of its elements
 };
 
 template <int Rank, class Index>
-DEVICE Chunk<Index> chunk_of(const RadixPass<Rank, Index>& p) {
-    const uint32_t line = p.chunks.divide(blockIdx.x);
+DEVICE Chunk<Index> chunk_of(const RadixPass<Rank, Index>& p, uint32_t block) {
+    const uint32_t line = p.chunks.divide(block);
     Chunk<Index> found;
     found.line = static_cast<Index>(line);
     found.start = found.line * p.length;
-    found.begin = static_cast<Index>(blockIdx.x - line * p.chunks.divisor) * p.chunk;
+    found.number = static_cast<int32_t>(block - line * p.chunks.divisor);
+    found.begin = static_cast<Index>(found.number) * p.chunk;
     const Index left = p.length - found.begin;
     found.size = left < p.chunk ? left : p.chunk;
     return found;
@@ -88,7 +94,7 @@ DEVICE Chunk<Index> chunk_of(const RadixPass<Rank, Index>& p) {
 // Returns true if elements are read as stored; later passes read packed items.
 template <int Rank, class Index>
 DEVICE bool is_first(const RadixPass<Rank, Index>& p) {
-    return Rank != 1 || p.first;
+    return Rank != 1 || p.number == 0;
 }
 
 template <int Rank, class Index>
@@ -128,16 +134,25 @@ DEVICE int32_t lead_of(const RadixPass<Rank, Index>& p, const Chunk<Index>& chun
 
 // ---- Counts -------------------------------------------------------------------------------------
 
+// Counts of a line, for the digits of a pass.
+template <int Rank, class Index>
+DEVICE Unsigned<Index>* counts_of(const RadixPass<Rank, Index>& p, Index line, int32_t pass) {
+    return static_cast<Unsigned<Index>*>(p.memories.scratch) + DIGITS +
+           (line * p.passes + pass) * DIGITS;
+}
+
+constexpr int MOST_PASSES = sizeof(Bits);
+
 template <int Rank, class Index, Gives Wanted>
 DEVICE void count(const RadixPass<Rank, Index>& p) {
     constexpr int MANY = EACH<Wanted, Index>;  // a whole tile in each iteration
-    SHARED(uint32_t, counts, DIGITS + 1);  // the last one counts places without an element
+    SHARED(uint32_t, counts, MOST_PASSES * DIGITS + 1);  // the last one: places without an element
     const Bits flip = p.descending ? Bits(~Bits(0)) : Bits(0);
     const int32_t thread = static_cast<int32_t>(threadIdx.x);
-    const Chunk<Index> chunk = chunk_of(p);
+    const Chunk<Index> chunk = chunk_of(p, blockIdx.x);
     const Index first = chunk.start + chunk.begin, lead = lead_of<Wanted>(p, chunk);
-    store_shared(counts + thread, 0u);
-    store_shared_if(thread == 0, counts + DIGITS, 0u);
+    for (int32_t pass = 0; pass < p.passes; ++pass) store_shared(counts + pass * DIGITS + thread, 0u);
+    store_shared_if(thread == 0, counts + MOST_PASSES * DIGITS, 0u);
     barrier();
     for (Index begin = 0; begin < chunk.size + lead; begin += MANY * THREADS) {
         Bits items[MANY];
@@ -152,49 +167,42 @@ DEVICE void count(const RadixPass<Rank, Index>& p) {
             const Index place = begin + (k * THREADS + thread) - lead;
             const bool inside = is_below(place, chunk.size);
             const Bits item = item_of<Wanted>(p, items[k], flip);
-            atomic_add_shared(counts + (inside ? digit<Wanted>(item, flip, p.shift) : DIGITS), 1u);
+#pragma unroll
+            for (int pass = 0; pass < MOST_PASSES; ++pass) {
+                if (pass >= p.passes) break;
+                const int at = pass * DIGITS + digit<Wanted>(item, flip, 8 * pass);
+                atomic_add_shared(counts + (inside ? at : MOST_PASSES * DIGITS), 1u);
+            }
         }
     }
     barrier();
-    store(static_cast<Index*>(p.memories.scratch) + (static_cast<Index>(blockIdx.x) * DIGITS + thread),
-          static_cast<Index>(load_shared(counts + thread)));
+    for (int32_t pass = 0; pass < p.passes; ++pass)
+        atomic_add(counts_of(p, chunk.line, pass) + thread,
+                   static_cast<Unsigned<Index>>(load_shared(counts + pass * DIGITS + thread)));
 }
 
+// What a tile has published of this thread's digit, [tile][digit].
+template <int Rank, class Index>
+DEVICE Unsigned<Index>* published_by(const RadixPass<Rank, Index>& p, const Chunk<Index>& chunk) {
+    const Index lines = static_cast<Index>(gridDim.x) / p.chunks.divisor;
+    const Index tile = p.number * static_cast<Index>(gridDim.x) + chunk.line * p.chunks.divisor +
+                       chunk.number;
+    return counts_of(p, lines, 0) + (tile * DIGITS + static_cast<Index>(threadIdx.x));
+}
+
+// Returns how often this thread's digit occurs in the tiles of the line before, and publishes the sum
+// with `own`.
 template <class Index>
-DEVICE void scan_counts(const DigitScan& p) {
-    SHARED(Index, sums, THREADS);
-    const int32_t groups = 1 << p.shift, together = DIGITS >> p.shift;  // digits of a block
-    const uint32_t line = blockIdx.x >> p.shift, lines = gridDim.x >> p.shift;
-    const uint32_t lane = threadIdx.x & (together - 1);
-    const uint32_t digit = (blockIdx.x & (groups - 1)) * together + lane;
-    const int32_t group = static_cast<int32_t>(threadIdx.x) / together;
-    const int32_t rows = (p.chunks + groups - 1) >> p.shift, first = group * rows;
-    Index* const scratch = static_cast<Index*>(p.memories.scratch);
-    Index* const counts =
-        scratch + ((static_cast<Index>(line) * p.chunks + first) * DIGITS + digit);
-    Index sum = 0;
-#pragma unroll 4
-    for (int32_t row = 0; row < rows; ++row)
-        sum += load_if(first + row < p.chunks, counts + static_cast<Index>(row) * DIGITS);
-    store_shared(sums + threadIdx.x, sum);
-    barrier();
-    Index before = 0, total = 0;
-#pragma unroll 4
-    for (int32_t k = 0; k < groups; ++k) {
-        const Index each = load_shared(sums + k * together + lane);
-        before += k < group ? each : 0;
-        total += each;
+DEVICE Index count_before(Unsigned<Index>* place, int32_t tile, Index own) {
+    using Count = Unsigned<Index>;
+    Count before = 0;
+    for (int32_t k = 1; k <= tile; ++k) {
+        const Count found = wait_for_word(place - static_cast<Index>(k) * DIGITS);
+        before += found & (OF_TILE<Index> - 1);
+        if (found >= OF_ALL<Index>) break;
     }
-#pragma unroll 4
-    for (int32_t row = 0; row < rows; ++row) {
-        const bool inside = first + row < p.chunks;
-        Index* const at = counts + static_cast<Index>(row) * DIGITS;
-        const Index each = load_if(inside, at);
-        store_if(inside, at, before);
-        before += each;
-    }
-    const Index whole = static_cast<Index>(lines) * p.chunks;  // chunks; totals follow them
-    store_if(group == 0, scratch + ((whole + line) * DIGITS + digit), total);
+    publish_word(place, OF_ALL<Index> | (before + static_cast<Count>(own)));
+    return static_cast<Index>(before);
 }
 
 // ---- Order in a tile ------------------------------------------------------------------------------
@@ -318,83 +326,79 @@ DEVICE void scatter(const RadixPass<Rank, Index>& p) {
     // counters, which are no longer needed then.
     Index* const bases = reinterpret_cast<Index*>(counters);
 
+    SHARED(uint32_t, taken, 1);
     const Bits flip = p.descending ? Bits(~Bits(0)) : Bits(0);
-    const int32_t thread = static_cast<int32_t>(threadIdx.x);
-    const Bits filler = filler_of<Wanted>(flip, p.shift);
-    const int32_t last = static_cast<int32_t>(digit<Wanted>(filler, flip, p.shift));
-    const Chunk<Index> chunk = chunk_of(p);
+    const int32_t thread = static_cast<int32_t>(threadIdx.x), shift = 8 * p.number;
+    if (thread == 0)
+        store_shared(taken, static_cast<uint32_t>(atomic_add(
+                                static_cast<Unsigned<Index>*>(p.memories.scratch) + p.number,
+                                Unsigned<Index>(1))));
+    barrier();
+    const Bits filler = filler_of<Wanted>(flip, shift);
+    const int32_t last = static_cast<int32_t>(digit<Wanted>(filler, flip, shift));
+    const Chunk<Index> chunk = chunk_of(p, load_shared(taken));
     const Index first = chunk.start + chunk.begin;
-    int32_t lead = lead_of<Wanted>(p, chunk);
-    // Destination of the next element with the thread's digit.
-    const Index* const counts = static_cast<const Index*>(p.memories.scratch);
-    const bool alone = p.chunks.divisor == 1;
-    const Index whole = alone ? 0 : static_cast<Index>(gridDim.x);
+    const int32_t lead = lead_of<Wanted>(p, chunk), count = static_cast<int32_t>(chunk.size);
     Index total;
-    Index next = chunk.start + sum_before(reinterpret_cast<Index*>(counters),
-                                          load(counts + ((whole + chunk.line) * DIGITS + thread)),
-                                          total);
-    if (!alone) next += load(counts + (static_cast<Index>(blockIdx.x) * DIGITS + thread));
-
-    for (Index done = 0; done < chunk.size;) {
-        const Index left = chunk.size - done;
-        const int32_t count = static_cast<int32_t>(left < TILE - lead ? left : TILE - lead);
-        Bits own[COUNT];
+    Index next = chunk.start +
+                 sum_before(reinterpret_cast<Index*>(counters),
+                            static_cast<Index>(load(counts_of(p, chunk.line, p.number) + thread)),
+                            total);
+    Bits own[COUNT];
 #pragma unroll
-        for (int k = 0; k < COUNT; ++k) {
-            const int32_t place = k * THREADS + thread - lead;
-            const bool inside = is_below(place, count);
-            own[k] = load_bits(p, inside, first + (done + (inside ? place : 0)));
-        }
-        barrier();  // all threads are done with the previous contents of shared memory
-        store_shared(tally + thread, 0u);
+    for (int k = 0; k < COUNT; ++k) {
+        const int32_t place = k * THREADS + thread - lead;
+        const bool inside = is_below(place, count);
+        own[k] = load_bits(p, inside, first + (inside ? place : 0));
+    }
+    store_shared(tally + thread, 0u);
 #pragma unroll
-        for (int k = 0; k < COUNT; ++k) {
-            const int32_t place = k * THREADS + thread - lead;
-            store_shared(items + (k == 0 && place < 0 ? place + TILE : place),
-                         is_below(place, count) ? item_of<Wanted>(p, own[k], flip) : filler);
-        }
-        barrier();
-        order_by<Wanted, COUNT, true>(items, origins, counters, tally, flip, p.shift);
-        order_by<Wanted, COUNT, false>(items, origins, counters, tally, flip, p.shift + 4);
-
-        const uint32_t fillers = thread == last ? TILE - count : 0;
-        const uint32_t found = load_shared(tally + thread) - fillers;
-        uint32_t all;
-        const uint32_t start = sum_before(counters + WORDS, found, all);
-        store_shared(bases + thread, next - static_cast<Index>(start));
-        next += found;
+    for (int k = 0; k < COUNT; ++k) {
+        const int32_t place = k * THREADS + thread - lead;
+        store_shared(items + (k == 0 && place < 0 ? place + TILE : place),
+                     is_below(place, count) ? item_of<Wanted>(p, own[k], flip) : filler);
+    }
+    barrier();
+    order_by<Wanted, COUNT, true>(items, origins, counters, tally, flip, shift);
+    const uint32_t fillers = thread == last ? TILE - count : 0;
+    const uint32_t found = load_shared(tally + thread) - fillers;
+    Unsigned<Index>* const published = published_by(p, chunk);
+    const bool linked = p.chunks.divisor > 1;
+    if (linked) publish_word(published, OF_TILE<Index> | static_cast<Unsigned<Index>>(found));
+    order_by<Wanted, COUNT, false>(items, origins, counters, tally, flip, shift + 4);
+    if (linked) next += count_before(published, chunk.number, static_cast<Index>(found));
+    uint32_t all;
+    const uint32_t start = sum_before(counters + WORDS, found, all);
+    store_shared(bases + thread, next - static_cast<Index>(start));
 #pragma unroll
-        for (int k = 0; k < COUNT; ++k) own[k] = load_shared(items + k * THREADS + thread);
-        [[maybe_unused]] Index* const moved = reinterpret_cast<Index*>(room);
-        if constexpr (Wanted == positions) {
-            const Index* const from = static_cast<const Index*>(p.memories.origins);
-            Index origin[COUNT];
-#pragma unroll
-            for (int k = 0; k < COUNT; ++k) {
-                const int32_t place = k * THREADS + thread;
-                origin[k] = load_if(!is_first(p) && place < count, from + (first + (done + place)));
-            }
-            barrier();  // `moved` overwrites the items, which all threads have read
-#pragma unroll
-            for (int k = 0; k < COUNT; ++k) {
-                const int32_t place = k * THREADS + thread;
-                store_shared(moved + place,
-                             is_first(p) ? chunk.begin + (done + place) : origin[k]);
-            }
-        }
-        barrier();
+    for (int k = 0; k < COUNT; ++k) own[k] = load_shared(items + k * THREADS + thread);
+    [[maybe_unused]] Index* const moved = reinterpret_cast<Index*>(room);
+    if constexpr (Wanted == positions) {
+        const Index* const from = static_cast<const Index*>(p.memories.origins);
+        Index origin[COUNT];
 #pragma unroll
         for (int k = 0; k < COUNT; ++k) {
             const int32_t place = k * THREADS + thread;
-            const bool inside = place < count;
-            Index position = 0;
-            if constexpr (Wanted == positions)
-                position = load_shared(moved + load_shared(origins + place));
-            const Index at = load_shared(bases + digit<Wanted>(own[k], flip, p.shift)) + place;
-            store_sorted<Wanted, Index>(p.memories, inside, at, own[k], position);
+            origin[k] = load_if(!is_first(p) && place < count, from + (first + place));
         }
-        done += count;
-        lead = 0;
+        barrier();  // `moved` overwrites the items, which all threads have read
+#pragma unroll
+        for (int k = 0; k < COUNT; ++k) {
+            const int32_t place = k * THREADS + thread;
+            store_shared(moved + place,
+                         is_first(p) ? chunk.begin + place : origin[k]);
+        }
+    }
+    barrier();
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k) {
+        const int32_t place = k * THREADS + thread;
+        const bool inside = place < count;
+        Index position = 0;
+        if constexpr (Wanted == positions)
+            position = load_shared(moved + load_shared(origins + place));
+        const Index at = load_shared(bases + digit<Wanted>(own[k], flip, shift)) + place;
+        store_sorted<Wanted, Index>(p.memories, inside, at, own[k], position);
     }
 }
 
@@ -405,7 +409,4 @@ DEVICE void scatter(const RadixPass<Rank, Index>& p) {
 SHAPES(RANK = 1 2 0, INDEX = int32_t int64_t, GIVES = values positions)
 BLOCK_KERNEL(count_digits, RadixPass<RANK, INDEX>) { count<RANK, INDEX, GIVES>(p); }
 BLOCK_KERNEL(scatter_digits, RadixPass<RANK, INDEX>) { scatter<RANK, INDEX, GIVES>(p); }
-#else
-SHAPES(INDEX = int32_t int64_t)
-BLOCK_KERNEL(scan_digits, DigitScan) { scan_counts<INDEX>(p); }
 #endif

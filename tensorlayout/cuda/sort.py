@@ -26,6 +26,7 @@ from tensorlayout.cuda.engine import (
     make_writer,
 )
 from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.fill import bind_fill_value, plan_fill
 from tensorlayout.dtypes import DType, int64
 from tensorlayout.layout import Axis, Layout, max_offset_of_axes, merge_axes, narrowest_index_type
 from tensorlayout.plan import (
@@ -170,7 +171,7 @@ def _plan_passes(
     the two, unless it holds int64 positions alone. Scratch memories are numbered from
     `first_scratch` on.
     """
-    passes, counts = _choose_passes_and_scratch_bytes(lines)
+    passes, counts, is_cleared = _choose_passes_and_scratch_bytes(lines)
     between = len(passes) - 1
     # Bytes of the values and positions between two passes. Entries of 0 bytes get no memory.
     room = (
@@ -192,13 +193,17 @@ def _plan_passes(
         numbers, firsts = (*out, read, origins, counts_memory), (0, 0, 0, at, 0, 0)
         all_launches += [replace(launch, memories=numbers, firsts=firsts) for launch in launches]
         read, origins, at = out.values, out.positions, 0
+    if is_cleared:
+        words = plan_fill(Layout.row_major((counts // 4,)), 4)
+        (clear,) = bind_fill_value(words, bytes(4)).launches
+        all_launches.insert(0, clear.with_memories([counts_memory]))
     return Launches(tuple(all_launches), scratch=tuple(filter(None, rooms)))
 
 
-def _choose_passes_and_scratch_bytes(lines: SortLines) -> tuple[tuple[LaunchPass, ...], int]:
-    """Return the passes, and the scratch bytes through which launches of a pass communicate."""
+def _choose_passes_and_scratch_bytes(lines: SortLines) -> tuple[tuple[LaunchPass, ...], int, bool]:
+    """Return the passes, the scratch **bytes** of their launches, and whether these begin as 0."""
     if lines.length > TILE and is_radix_cheaper(lines):
-        return plan_radix_passes(lines)
+        return (*plan_radix_passes(lines), True)
     count, length = lines.count, lines.length
     lines_per_tile = min(CAPACITY // length, count) if length <= CAPACITY else 1
     tiles_per_line = -(-length // TILE)
@@ -229,26 +234,25 @@ def _choose_passes_and_scratch_bytes(lines: SortLines) -> tuple[tuple[LaunchPass
         first = Launch.from_members(split, -(-tiles // THREADS), (), count=tiles, **sizes)
         passes.append((first, Launch.from_members(merge, tiles, (), **sizes)))
         run *= 2
-    return tuple(passes), tiles * lines.index_bytes if len(passes) > 1 else 0
+    return tuple(passes), tiles * lines.index_bytes if len(passes) > 1 else 0, False
 
 
 def is_radix_cheaper(lines: SortLines) -> bool:
     """Return whether a radix sort costs less than merges, for lines longer than a tile.
 
     Costs are bytes moved. With elements of w bytes and positions of p (0 if not wanted), a pass by
-    a digit of 8 bits moves 3w + 2p for each element, a sorted tile or a merge 2w + 2p. If issuing
-    instructions takes longer, the cost is the bytes that an H100 moves meanwhile (8.5 instructions
-    a byte). So 1-byte elements always use radix sort; a single line of 2-byte elements from 9217
-    on, of 4 bytes from 36865, of 8 bytes from 589825.
+    a digit of 8 bits moves 2w + 2p for each element, as a sorted tile and a merge do; counting
+    digits moves w. If issuing instructions takes longer, the cost is the bytes that an H100 moves
+    meanwhile (8.5 instructions a byte). So 1-byte elements always use radix sort; a single line of
+    2-byte elements from 4609 on, of 4 bytes from 9217, of 8 bytes from 36865.
     """
     itemsize, position_bytes = lines.dtype.itemsize, lines.index_bytes * lines.sorts_positions
     tile_size = radix_tile_size(lines)
     filled = lines.count * -(-lines.length // tile_size) * tile_size
-    chunks = 3 if lines.count * 2 <= BLOCKS else 2  # launches
-    pass_cost = chunks * _LAUNCH + filled * max(3 * itemsize + 2 * position_bytes, _PASS)
-    radix_cost = -(-lines.key_bits // DIGIT) * pass_cost
-    doublings = (-(-lines.length // TILE) - 1).bit_length()
     moved = 2 * (itemsize + position_bytes)
+    digits = -(-lines.key_bits // DIGIT)
+    radix_cost = (2 + digits) * _LAUNCH + filled * (itemsize + digits * max(moved, _PASS))
+    doublings = (-(-lines.length // TILE) - 1).bit_length()
     merge_cost = max(moved, _TILE) + doublings * max(moved, _MERGE)
     return radix_cost <= (1 + 2 * doublings) * _LAUNCH + lines.element_count * merge_cost
 
@@ -267,9 +271,6 @@ BLOCKS = 1024
 # shorter than its tiles.
 _SHIFTED = 32
 
-# Counts that a thread of `scan_digits` adds, if there are few enough chunks.
-_ROWS = 8
-
 
 def radix_tile_size(lines: SortLines) -> int:
     """Return the elements that a block sorts at once, as in kernels/sort/radix.cu."""
@@ -278,38 +279,41 @@ def radix_tile_size(lines: SortLines) -> int:
 
 
 def plan_radix_passes(lines: SortLines) -> tuple[tuple[LaunchPass, ...], int]:
-    """Return the launches of each pass, and the bytes of scratch memory for counts."""
+    """Return the launches of each pass, and the **bytes** of their scratch memory."""
     count, length, tile_size = lines.count, lines.length, radix_tile_size(lines)
+    if length >= 2**30:  # two bits of a published count say what it is
+        lines = replace(lines, index="int64_t")
     tiles = -(-(length + _SHIFTED) // tile_size)
+    tile = tile_size - _SHIFTED
+    tiles_per_line = -(-length // tile)
+    pass_count = -(-lines.key_bits // DIGIT)
+
+    def launch(name: str, pass_number: int, chunk: int) -> Launch:
+        read = lines.source_axes if pass_number == 0 else (Axis(lines.element_count, (1,)),)
+        chunks = -(-length // chunk)
+        kernel = lines.sort_kernel(RADIX_FILE, name, RANK=len(read))
+        return Launch.from_members(
+            kernel,
+            count * chunks,
+            (),
+            walk=read,
+            length=length,
+            chunk=min(chunk, length),
+            chunks=divisor32_struct(chunks),
+            passes=pass_count,
+            descending=lines.descending,
+            number=pass_number,
+        )
+
+    # A block counts several tiles, if that leaves enough blocks.
     together = -(-tiles // max(1, BLOCKS // count))
-    chunk = together * tile_size - _SHIFTED
-    chunks = -(-length // chunk)
-
-    def plan_digit_pass(lowest_bit: int) -> LaunchPass:
-        read = lines.source_axes if lowest_bit == 0 else (Axis(lines.element_count, (1,)),)
-        names = ("count_digits", "scatter_digits")
-        first, last = (lines.sort_kernel(RADIX_FILE, name, RANK=len(read)) for name in names)
-        members = {"walk": read, "length": length, "chunk": min(chunk, length), "shift": lowest_bit}
-        members |= {
-            "chunks": divisor32_struct(chunks),
-            "first": lowest_bit == 0,
-            "descending": lines.descending,
-        }
-        ends = [
-            Launch.from_members(pass_kernel, count * chunks, (), **members)
-            for pass_kernel in (first, last)
-        ]
-        if chunks == 1:  # the counts of a line need no sums over chunks
-            return tuple(ends)
-        shift = min((-(-chunks // _ROWS) - 1).bit_length(), 5)
-        scan = kernel_with_macros(RADIX_FILE, "scan_digits", lines.type_macros, INDEX=lines.index)
-        sums = Launch.from_members(scan, count << shift, (), chunks=chunks, shift=shift)
-        return ends[0], sums, ends[1]
-
+    count_launch = launch("count_digits", 0, together * tile_size - _SHIFTED)
     # The lowest digit first: passes are stable, so each keeps the order by the digits below.
-    # The counts are one for each digit and chunk, and the totals of lines with several chunks.
-    passes = tuple(plan_digit_pass(bit) for bit in range(0, lines.key_bits, DIGIT))
-    return passes, DIGITS * lines.index_bytes * (count * chunks + (count if chunks > 1 else 0))
+    passes = [(launch("scatter_digits", number, tile),) for number in range(pass_count)]
+    passes[0] = (count_launch, *passes[0])
+    # The next tile of each pass; the counts of lines; what tiles have published.
+    rows = 1 + pass_count * (count + (count * tiles_per_line if tiles_per_line > 1 else 0))
+    return tuple(passes), rows * DIGITS * lines.index_bytes
 
 
 # ---- The first elements

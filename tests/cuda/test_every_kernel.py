@@ -302,7 +302,7 @@ CASES = {
     masks: "count_true scan_counts select_elements select_positions store_masked",
     reductions: "reduce_rows reduce_columns reduce_short reduce_partials",
     scans: "scan_lines scan_rows scan_columns",
-    sorts: "sort_tiles split_runs merge_tiles count_digits scan_digits scatter_digits",
+    sorts: "sort_tiles split_runs merge_tiles count_digits scatter_digits",
     leading: "leading_tiles",
     searches: "search_line",
     quantiles: "read_quantiles",

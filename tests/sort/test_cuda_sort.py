@@ -191,7 +191,8 @@ def test_indices_of_64_bits_and_many_dimensions(driver, monkeypatch):
             monkeypatch.setattr(planning, "is_radix_cheaper", lambda lines: True)
         with checking("bounds", "initialized", "count") as record:
             checked(shape, 1)
-        assert all("int64_t" in item.symbol for item in record.counts)
+        names = [item.symbol for item in record.counts if item.name != "fill_flat"]
+        assert all("int64_t" in name for name in names)
         assert any(kernel in item.symbol for item in record.counts)
     plan.run.cache_clear()
 
@@ -206,9 +207,9 @@ def test_indices_of_64_bits_and_many_dimensions(driver, monkeypatch):
         # launches and allocations
         ((40, 300), 1, (1, 1), (1, 1)),
         ((TILE + 1,), 0, (3, 2), (3, 2)),
-        ((5 * TILE,), 0, (7, 2), (7, 2)),
-        # by four digits
-        ((50_000,), 0, (12, 2), (12, 2)),
+        ((3 * TILE,), 0, (5, 2), (5, 2)),
+        # by four digits, after counts and what clears them
+        ((50_000,), 0, (6, 2), (6, 2)),
         # lines that are not in one piece: a copy before, and one after
         ((300, 40), 0, (3, 3), (3, 3)),
     ],
@@ -223,7 +224,7 @@ def test_launches_and_allocations(driver, shape, axis, sort, argsort):
 @needs_compiler
 def test_coalesced(driver):
     rng = np.random.default_rng(0)
-    for shape in ((96, 700), (8 * TILE,)):
+    for shape in ((96, 700), (4 * TILE,)):
         array = rng.permutation(np.prod(shape)).reshape(shape).astype(np.float32)
         x = tl.asarray(array, device="cuda")
         for function in (tl.sort, tl.argsort):
@@ -237,7 +238,7 @@ def test_coalesced(driver):
             assert merged.sector_efficiency_read >= 0.8
             assert merged.sector_efficiency_write == 1.0
             assert merged.lane_activity >= 0.9
-            assert merged.launches == (0 if len(shape) > 1 else 3)
+            assert merged.launches == (0 if len(shape) > 1 else 2)
 
 
 @needs_compiler
@@ -247,9 +248,9 @@ def test_coalesced_by_digits(driver):
     for function in (tl.sort, tl.argsort):
         with checking("bounds", "count") as record:
             function(x)
-        for name in ("count_digits", "scan_digits", "scatter_digits"):
+        for name, launches in (("count_digits", 1), ("scatter_digits", 4)):
             result = record.total_of_kernel(name)
-            assert result.launches == 4
+            assert result.launches == launches
             assert result.sector_efficiency_read >= 0.99
             # Runs of equal digits begin and end anywhere; of random digits there are 19 in a tile.
             assert result.sector_efficiency_write >= (0.6 if name == "scatter_digits" else 0.99)
@@ -267,6 +268,7 @@ def planned(shape, axis, *, positions=False):
 
 
 MERGE = ["split_runs", "merge_tiles"]
+DIGITS_OF_FLOATS = ["fill_flat", "count_digits", *["scatter_digits"] * 4]
 
 
 def test_the_launches_of_each_length():
@@ -274,9 +276,9 @@ def test_the_launches_of_each_length():
         ((0, 3), []),
         ((5, TILE), ["sort_tiles"]),
         ((5, TILE + 1), ["sort_tiles", *MERGE]),
-        ((16 * TILE,), ["sort_tiles", *MERGE * 4]),
-        ((2**24,), ["count_digits", "scan_digits", "scatter_digits"] * 4),
-        ((1000, 4800), ["count_digits", "scatter_digits"] * 4),
+        ((4 * TILE,), ["sort_tiles", *MERGE * 2]),
+        ((2**24,), DIGITS_OF_FLOATS),
+        ((1000, 4800), DIGITS_OF_FLOATS),
     ]:
         result = planned(shape, len(shape) - 1).launches
         assert [item.kernel.name for item in result] == launches
@@ -287,14 +289,14 @@ def test_tensors_of_any_size():
         result = planned(shape, len(shape) - 1, positions=True)
         for launch in result.launches:
             assert launch.grid < 2**31
-            assert dict(launch.kernel.shape)["INDEX"] == "int64_t"
+            assert dict(launch.kernel.shape).get("INDEX", "int64_t") == "int64_t"
 
 
 def test_what_is_sorted_by_digits():
-    # One line of floats from 16 tiles on; of many lines, also shorter ones.
+    # One line of floats from 4 tiles on; of many lines, also shorter ones.
     for size, result in (
-        ((1, 16 * TILE), False),
-        ((1, 2**16), True),
+        ((1, 4 * TILE), False),
+        ((1, 4 * TILE + 1), True),
         ((10, 4800), False),
         ((600, 4800), True),
         ((10**5, TILE + 1), False),  # which would fill less than half of a block

@@ -264,10 +264,10 @@ def _assign_thread_counts(box: ThreadBox, itemsize: int) -> ThreadBox:
             return box._replace(name="reduce_short", size_z=z)
     # Powers of two, so that shuffles join the threads of a result. Few threads for each, with whole
     # batches of ROWS packs, as long as that leaves a block for each multiprocessor and threads read
-    # _SEGMENT bytes side by side.
+    # _SEGMENT bytes side by side. One pack for each thread if all of them together are so few.
     busy = THREADS * _MULTIPROCESSORS / (groups * box.column_tiles * beside)
     least = max(_SEGMENT // segment, 1 << max(0, round(log2(busy))))
-    batches = -(-count // ROWS)
+    batches = count if least >= count else -(-count // ROWS)
     size_y = max(min(least, _next_power_of_2(batches)), _next_power_of_2(batches // MOST_TURNS))
     size_y = min(size_y, 1 << room.bit_length() - 1)
     size_z = _round_to_sectors_if_little_lost(min(room // size_y, groups), count * segment)

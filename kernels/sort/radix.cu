@@ -45,6 +45,7 @@ struct RadixPass {
     Index chunk;                // elements of a line for each block
     Walk<Rank, Index, 1> walk;  // of the result's elements, in the memory read
     Divisor<int32_t> chunks;    // of a line
+    Index lines;
     int32_t passes;             // of all digits
     int32_t number;             // of this pass
     int32_t descending;
@@ -184,10 +185,9 @@ DEVICE void count(const RadixPass<Rank, Index>& p) {
 // What a tile has published of this thread's digit, [tile][digit].
 template <int Rank, class Index>
 DEVICE Unsigned<Index>* published_by(const RadixPass<Rank, Index>& p, const Chunk<Index>& chunk) {
-    const Index lines = static_cast<Index>(gridDim.x) / p.chunks.divisor;
-    const Index tile = p.number * static_cast<Index>(gridDim.x) + chunk.line * p.chunks.divisor +
-                       chunk.number;
-    return counts_of(p, lines, 0) + (tile * DIGITS + static_cast<Index>(threadIdx.x));
+    const Index line = p.number * p.lines + chunk.line;
+    const Index tile = line * p.chunks.divisor + chunk.number;
+    return counts_of(p, p.lines, 0) + (tile * DIGITS + static_cast<Index>(threadIdx.x));
 }
 
 // Returns how often this thread's digit occurs in the tiles of the line before, and publishes the sum

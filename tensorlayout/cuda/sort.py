@@ -300,6 +300,7 @@ def plan_radix_passes(lines: SortLines) -> tuple[tuple[LaunchPass, ...], int]:
             length=length,
             chunk=min(chunk, length),
             chunks=divisor32_struct(chunks),
+            lines=count,
             passes=pass_count,
             descending=lines.descending,
             number=pass_number,

@@ -5,6 +5,7 @@ Values in every layout: `ops/reducing_cases.py`.
 
 import itertools
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from test_cuda_matmul import count_second_call
 import tensorlayout as tl
 from tensorlayout import plan
 from tensorlayout.cuda import sort as planning
+from tensorlayout.cuda.engine.launch import bind_launches
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.sort import TILE, SortLines, plan_sort
 from tensorlayout.devices import Device
@@ -255,6 +257,31 @@ def test_coalesced_by_digits(driver):
             # Runs of equal digits begin and end anywhere; of random digits there are 19 in a tile.
             assert result.sector_efficiency_write >= (0.6 if name == "scatter_digits" else 0.99)
             assert result.lane_activity >= 0.8
+
+
+@needs_compiler
+def test_a_tile_goes_back_to_the_last_published_sum(driver):
+    """Blocks of the simulator end before the next begins, so all but one sum is taken back here."""
+    tile = planning.radix_tile_size(lines_of(1, 2**16, np.uint8)) - 32
+    values = np.random.default_rng(3).integers(1, 256, 5 * tile).astype(np.uint8)
+    spec = TensorSpec(tl.uint8, tl.Layout.row_major(values.shape), Device("cuda", 0))
+    result = plan_sort(SortPlan("sort", "values", spec, spec, 0, False, True))
+    x, y = tl.asarray(values, device="cuda"), tl.zeros(values.shape, dtype="uint8", device="cuda")
+    scratch = tl.empty((result.scratch[0] // 4,), dtype="uint32", device="cuda")
+    memories = [tensor.memory.address for tensor in (y, x, scratch)]
+    bind_launches(replace(result, scratch=()), 0)(memories)
+    words = np.asarray(scratch.to_device("cpu")).copy()
+    published = words[512:].reshape(5, 256)
+    of_tile, of_all = 1 << 30, 2 << 30
+    sums = published - of_all
+    published[1:4] = sums[1:4] - sums[:3] + of_tile
+    words[0] = 4  # the next tile is the last
+    scratch[...] = tl.asarray(words, device="cuda")
+    y[...] = 0
+    bind_launches(replace(result.launches[-1], grid=1), 0)(memories)
+    order = np.argsort(values, kind="stable")
+    expected = np.where(order >= 4 * tile, values[order], 0)
+    np.testing.assert_array_equal(on_host(y), expected)
 
 
 # ---- Plans

@@ -154,14 +154,14 @@ _ACCESS = re.compile(
 
 def narrow_runs(ptx):
     """Accesses that follow each other from one address, in one run of code: {(ld or st, bytes)}."""
-    found, results = {}, set()
+    offsets_by_access, results = {}, set()
     for line in ptx.splitlines():
         if re.search(r"^\$|\bbra\b|\bbar\.", line.strip()):
-            found.clear()
+            offsets_by_access.clear()
         elif match := _ACCESS.search(line):
             access, lanes, bits, base, offset = match.groups()
             nbytes, at = int(lanes or 1) * int(bits) // 8, int(offset or 0)
-            offsets = found.setdefault((access, nbytes, base), set())
+            offsets = offsets_by_access.setdefault((access, nbytes, base), set())
             if nbytes < 16 and offsets & {at - nbytes, at + nbytes}:
                 results.add((access, nbytes))
             offsets.add(at)
@@ -191,11 +191,11 @@ FUSED = ("exp", "log", "tanh")
 @needs_nvrtc
 @pytest.mark.parametrize("number", range(4))
 def test_packs_move_whole_and_products_are_not_fused(number):
-    found, expected = {}, {}
+    runs, expected = {}, {}
     for name in list(KERNELS)[number::4]:
         kernel = KERNELS[name]
         ptx = ptx_of(kernel)
         assert kernel.operation in FUSED or not re.search(r"\bfma\.|\.ftz|\.approx", ptx), kernel
-        found[name] = narrow_runs(ptx)
+        runs[name] = narrow_runs(ptx)
         expected[name] = NARROW.get(name, set())
-    assert found == expected
+    assert runs == expected

@@ -75,7 +75,7 @@ def resources(kernel, architecture):
 
 
 def ptx_of(kernel):
-    """What NVRTC makes of a kernel before it chooses instructions of a GPU, as text."""
+    """Return the PTX of a kernel as text: NVRTC has not chosen instructions of a GPU yet."""
     compiler = pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
     options, names, texts = nvrtc._program_sources(kernel, 90)
     headers = [name.encode() for name in names[1:]]

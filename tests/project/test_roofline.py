@@ -343,7 +343,7 @@ def test_the_share_of_a_copy():
 @pytest.mark.ci
 @pytest.mark.skipif(not roofline.available(), reason="optional: cupy, nvidia-cuda-nvdisasm")
 def test_a_compiled_kernel_is_counted():
-    """What it stores: tests/cuda/test_machine_code.py."""
+    """Values are compared in tests/cuda/test_machine_code.py."""
     with simulator(), issuing() as result:
         x = tl.ones((70, 90), dtype="float32", device="cuda")
         tl.sum(x + x)

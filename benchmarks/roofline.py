@@ -203,11 +203,12 @@ def issuing(whole: bool = False, most: int | None = None) -> Iterator[Issued]:
         check = _check_nothing
         launches[name := (launcher._kernel.name, launcher._kernel.operation)] += 1
         if not issued.unknown and (most is None or launches[name] <= most):
-            run = _run_whole if whole else _run_some
+            kernel, octets = launcher._kernel, bytes(parameters)
             try:
-                check = run(issued, launcher._kernel, grid, bytes(parameters))
+                run = _run_whole if whole or _takes_numbers(code_of(kernel)) else _run_some
+                check = run(issued, kernel, grid, octets)
             except Unknown as error:
-                issued.unknown = f"{launcher._kernel.symbol}: {error}"
+                issued.unknown = f"{kernel.symbol}: {error}"
         plain(launcher, grid, parameters)
         check()
 
@@ -218,6 +219,12 @@ def issuing(whole: bool = False, most: int | None = None) -> Iterator[Issued]:
         kind.__call__ = plain
     if 100 * issued.wrong > issued.stored:  # some divisions of floats differ in the last bit
         issued.unknown = f"{issued.wrong} of {issued.stored} words are not the simulator's"
+
+
+def _takes_numbers(code: Code) -> bool:
+    """Return whether blocks take numbers by atomic additions, and so wait for those before."""
+    instructions, _ = code.instructions
+    return any(i.name.startswith("ATOMG.E.ADD") and i.operands[1] != "RZ" for i in instructions)
 
 
 def _check_nothing() -> None:

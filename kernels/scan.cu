@@ -466,8 +466,9 @@ DEVICE void write_slots(RESULT* to, int32_t low, int32_t high, bool wide,
 #pragma unroll
     for (int k = 0; k < S::PACKS; ++k) {
         const int32_t number = k * THREADS + thread, slot = number * S::LENGTH;
+        // NVRTC 12.9 would take the store apart if its address were counted in elements.
         store_if(slot >= low && slot + S::LENGTH <= high,
-                 reinterpret_cast<typename S::Word*>(to + slot),
+                 reinterpret_cast<typename S::Word*>(to) + number,
                  load_shared(S::pack(words, number)));
     }
     const int32_t edge = slot_at_edge<S::LENGTH>(low, high);

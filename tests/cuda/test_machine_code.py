@@ -65,6 +65,13 @@ def there(*shape, dtype="float32"):
     return tl.astype(tl.asarray(values, device="cuda"), dtype)
 
 
+@pytest.mark.ci
+@needs_nvrtc
+@needs_compiler
+def test_tiles_that_wait_for_others_store_what_the_simulator_does():
+    check_stores(lambda: [tl.cumulative_sum(there(20_000)), tl.sort(there(12_000, dtype="int16"))])
+
+
 # Lines that neither the simulator nor g++ is given, and calls that run them.
 ONLY_ON_A_GPU = {
     "dtypes.cuh": {
@@ -174,9 +181,7 @@ NARROW = {
     "pack_flat": {("ld", 1), ("st", 1)},
     "unpack_flat": {("ld", 1), ("st", 1)},
     "scan_rows results": {("ld", 8)},
-    # ("st", 4) are packs, which NVRTC takes apart.
-    "scan_lines whole_lines": {("st", 4)},
-    "scan_lines linked_tiles": {("ld", 4), ("st", 4)},
+    "scan_lines linked_tiles": {("ld", 4), ("st", 4)},  # what blocks publish
     "combine_elements": {("ld", 4)},
     "fold_runs": {("ld", 4)},
     "change_elements": {("ld", 4)},

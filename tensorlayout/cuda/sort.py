@@ -310,7 +310,9 @@ def plan_radix_passes(lines: SortLines) -> tuple[tuple[LaunchPass, ...], int]:
     together = -(-tiles // max(1, BLOCKS // count))
     count_launch = launch("count_digits", 0, together * tile_size - _SHIFTED)
     # The lowest digit first: passes are stable, so each keeps the order by the digits below.
-    passes = [(launch("scatter_digits", number, tile),) for number in range(pass_count)]
+    passes: list[LaunchPass] = [
+        (launch("scatter_digits", number, tile),) for number in range(pass_count)
+    ]
     passes[0] = (count_launch, *passes[0])
     # The next tile of each pass; the counts of lines; what tiles have published.
     rows = 1 + pass_count * (count + (count * tiles_per_line if tiles_per_line > 1 else 0))

@@ -29,6 +29,18 @@ Array = Any
 # Above them, a row is listed first.
 MOST_INSTRUCTIONS, MOST_BYTES = 1.2, 1.0
 
+# Why rows are above a limit in bytes, or in instructions although issuing them takes longest.
+_REASONS = {
+    "x + y.T": "the peer, which reads `y.T` in its own order, moves three times the bytes",
+    "sum(x, axis=0)": "few columns: blocks share them, and a second launch joins what they have",
+    "argmax(x, axis=0)": "few columns: blocks share them, and a second launch joins what they have",
+    "cumulative_sum(x)": "the totals of tiles, which are added in the same order each time",
+    "x[m], at random": "the mask is read twice: its count is the size of the result, which is new",
+    "nonzero(m)[0]": "the mask is read twice: its count is the size of the result, which is new",
+    "sort(x)": "tiles publish their counts, and clear them before, 3 KB for 19 KB of elements",
+    "argsort(x)": "tiles publish their counts, and clear them before, 3 KB for 19 KB of elements",
+}
+
 
 @dataclass
 class Figures:
@@ -71,6 +83,17 @@ class Compared:
             for what, ratio in ratios.items()
             if ratio is not None and round(ratio, 2) > limits[what]
         ]
+
+    @property
+    def reason(self) -> str:
+        """Why a row may be above a limit; "" if nothing is known."""
+        ours = self.figures["ours"]
+        issuing = ours.instructions / roofline.H100.instructions
+        share = issuing / (ours.nbytes / roofline.H100.bandwidth)
+        reasons = [_REASONS.get(self.row.call, "")]
+        if any("instructions" in text for text in self.above) and share < 1:
+            reasons.append(f"an H100 issues ours in {share:.0%} of the time that its memory takes")
+        return "; ".join(filter(None, reasons))
 
     def _value(self, library: str, what: str) -> float | None:
         figures = self.figures.get(library)
@@ -172,7 +195,7 @@ def markdown(results: Sequence[Compared]) -> str:
         f"{len(missed)} of {len(results)} rows are above {MOST_INSTRUCTIONS} times the better"
         f" peer's instructions, or above {MOST_BYTES} times its bytes:",
         "",
-        *[f"- {result.name}: {', '.join(result.above)}" for result in missed],
+        *[f"- {result.name}: {', '.join(result.above)}. {result.reason}" for result in missed],
         "",
         *_HEAD,
         *map(_line, results),

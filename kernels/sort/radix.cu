@@ -209,7 +209,7 @@ DEVICE Index count_before(Unsigned<Index>* place, int32_t tile, Index own) {
 
 // WORDS: words of counters. Each thread has a 16-bit counter for each nibble; a word holds those of
 // nibbles n and n + 8. SUMS: elements that sum_before needs. An enum, because NVRTC would warn of
-// unused constants where scan_digits is compiled alone.
+// unused constants where count_digits is compiled alone.
 enum { WORDS = NIBBLES / 2 * THREADS, SUMS = THREADS + 2 * GROUP + 4 };
 
 // Returns the sum of `value` over the threads before this one, and in `total` the sum over all

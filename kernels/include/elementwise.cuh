@@ -340,24 +340,17 @@ DEVICE int32_t place_of(const TiledElementwise& p, int n, const Along& at, int j
     return static_cast<int32_t>(row + at.period * f.step + load_shared_if(at.inside, places + j));
 }
 
-// Reads a pack of an operand, from its tile or from memory. All threads of a warp call it together.
+// Reads a pack of an operand that has no tile; returns zeros for other operands. All threads of a
+// warp call it together.
 template <class T, int Length>
-COMMON Pack<T, Length> fetch_in_box(const TiledElementwise& p, int n, int64_t base, const Along& at,
+COMMON Pack<T, Length> fetch_beside(const TiledElementwise& p, int n, int64_t base, const Along& at,
                                     char* room) {
     Pack<T, Length> pack{};
+    if (p.tile[n] >= 0) return pack;
     const T* from = static_cast<const T*>(p.memories.from[n]);
     T one;
     if (from) {
-        const int32_t place = place_of(p, n, at, 0, room);
-        if (p.tile[n] >= 0) {
-            const T* const tile = in_room<const T>(room, p.tile[n]);
-            pack.at[0] = load_shared_if(at.inside, tile + place);
-#pragma unroll
-            for (int j = 1; j < Length; ++j)
-                pack.at[j] = load_shared_if(at.inside, tile + place_of(p, n, at, j, room));
-            return pack;
-        }
-        from += base + place;
+        from += base + place_of(p, n, at, 0, room);
         if (Length > 1 && p.memories.step[n])
             return load_if(at.inside, reinterpret_cast<const Pack<T, Length>*>(from));
         one = load_if(at.inside, from);
@@ -367,6 +360,17 @@ COMMON Pack<T, Length> fetch_in_box(const TiledElementwise& p, int n, int64_t ba
 #pragma unroll
     for (T& each : pack.at) each = one;
     return pack;
+}
+
+// Reads a pack of an operand from its tile. The packs of operands without a tile stay unchanged.
+template <class T, int Length>
+COMMON void take_staged(const TiledElementwise& p, int n, const Along& at, char* room,
+                        Pack<T, Length>& pack) {
+    if (p.tile[n] < 0) return;
+    const T* const tile = in_room<const T>(room, p.tile[n]);
+#pragma unroll
+    for (int j = 0; j < Length; ++j)
+        pack.at[j] = load_shared_if(at.inside, tile + place_of(p, n, at, j, room));
 }
 
 template <int Length, int... N, class... T>
@@ -391,14 +395,17 @@ COMMON void tiles(const TiledElementwise& p, char* room, Numbers<N...> each, Typ
             const uint32_t thread = begin + k * THREADS;
             spots[k] = locate(p.write, write, thread);
             const Along at = along_of<Length>(p.write, spots[k]);
-            ((o.template of<N, T>() = fetch_in_box<T, Length>(p, N, base[N + 1], at, room)), ...);
+            ((o.template of<N, T>() = fetch_beside<T, Length>(p, N, base[N + 1], at, room)), ...);
         }
 #pragma unroll
         for (int k = 0; k < PACKS<Length>; ++k) {
+            Operands<Length>& o = operands[k];
+            const Along at = along_of<Length>(p.write, spots[k]);
+            (take_staged(p, N, at, room, o.template of<N, T>()), ...);
             Word result;
 #pragma unroll
-            for (int j = 0; j < Length; ++j) result.at[j] = operands[k].result(p.memories, j);
-            store_if(spots[k].inside, at_bytes<Word>(to, spots[k].memory), result);
+            for (int j = 0; j < Length; ++j) result.at[j] = o.result(p.memories, j);
+            store_if(at.inside, at_bytes<Word>(to, spots[k].memory), result);
         }
     }
 }

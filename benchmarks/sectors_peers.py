@@ -195,7 +195,7 @@ def markdown(results: Sequence[Compared]) -> str:
         f"{len(missed)} of {len(results)} rows are above {MOST_INSTRUCTIONS} times the better"
         f" peer's instructions, or above {MOST_BYTES} times its bytes:",
         "",
-        *[f"- {result.name}: {', '.join(result.above)}. {result.reason}" for result in missed],
+        *[f"- {result.name}: {', '.join(result.above)} ({result.reason})" for result in missed],
         "",
         *_HEAD,
         *map(_line, results),

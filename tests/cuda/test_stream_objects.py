@@ -246,3 +246,34 @@ def test_memory_of_a_graph_is_freed_with_it():
         del graph
         gc.collect()
         assert tl.cuda.memory_stats().used < before + (1 << 20)
+
+
+def test_events_and_streams_are_not_mixed_up(name):
+    stream = tl.cuda.Stream()
+    for call in (stream.record, stream.wait_event, tl.cuda.Event().seconds_since):
+        with pytest.raises(TypeError, match=r"event must be an Event, got a .*Stream"):
+            call(stream)
+    with pytest.raises(TypeError, match="__cuda_stream__"):
+        tl.cuda.Event().record(tl.cuda.Event())
+
+
+def test_events_are_recorded_on_streams_of_other_libraries(name):
+    event = tl.cuda.Event()
+    stream = tl.cuda.Stream()
+    event.record(Foreign(stream.__cuda_stream__()[1]))
+    event.synchronize()
+    assert event.done
+
+
+def test_nothing_needs_no_memory_below_a_limit():
+    with simulator(1):
+        x = tl.ones(4, device="cuda")
+        tl.cuda.set_memory_limit(1)
+        assert tl.zeros(0, device="cuda").size == (x[:0] + 1).size == 0
+
+
+def test_fused_tensors_have_no_memory_to_record():
+    with simulator(1):
+        function = tl.fuse(lambda x: tl.cuda.record_stream(x, 1))
+        with pytest.raises(TypeError, match="fused"):
+            function(tl.ones(4, device="cuda"))

@@ -84,7 +84,9 @@ def record_stream(x: Tensor, stream: Any, /) -> None:
         raise_named_error("record_stream", msg, TypeError)
     if x.device.kind != "cuda":
         raise_named_error("record_stream", f"x must be on a CUDA device, and is on {x.device}")
-    assert x.home is not None
+    if x.home is None:
+        msg = "it cannot be part of a fused function, whose tensors have no memory"
+        raise_named_error("record_stream", msg, TypeError)
     gpu = driver()
     buffer, user = x.home[0], as_stream("record_stream", stream, x.device)
     buffer.release_after(user, gpu.keep_until_finished)

@@ -527,7 +527,7 @@ class SimulatorDriver(Driver):
     def _allocate_simulated_memory(self, nbytes: int, device: int) -> Bytes | None:
         """Return memory of the host; None if there is not enough."""
         limit = self._limits[device]
-        if limit is not None and nbytes > limit - self.ranges[device].total_bytes():
+        if limit is not None and nbytes and nbytes > limit - self.ranges[device].total_bytes():
             return None
         try:
             # Aligning the address takes up to 255 bytes, so that at least 256 are left behind.

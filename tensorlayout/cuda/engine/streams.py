@@ -19,7 +19,7 @@ from tensorlayout.cuda.engine.driver import (
 from tensorlayout.cuda.engine.memory import as_stream
 from tensorlayout.cuda.engine.pool import cuda_device_number
 from tensorlayout.devices import Device
-from tensorlayout.errors import raise_named_error
+from tensorlayout.errors import qualified_type_name, raise_named_error
 
 
 class Stream:
@@ -120,7 +120,7 @@ class Stream:
 
         `event`: raises CUDA's error, a RuntimeError, if it belongs to another device.
         """
-        event = Event() if event is None else event
+        event = Event() if event is None else _as_event("record", event)
         event.record(self)
         return event
 
@@ -130,7 +130,7 @@ class Stream:
         Raises ValueError for an `event` that was never recorded.
         """
         with driver().using_device(self.device.number):
-            self._stream.wait_event(event._recorded("wait_event"))
+            self._stream.wait_event(_as_event("wait_event", event)._recorded("wait_event"))
 
     def wait_stream(self, stream: Any) -> None:
         """Make later work on the stream wait for the work that another stream has now.
@@ -168,7 +168,7 @@ class Event:
 
         `stream`: raises CUDA's error, a RuntimeError, if it belongs to another device.
         """
-        stream = Stream.current() if stream is None else stream
+        stream = Stream.current() if stream is None else _as_own_stream(stream)
         gpu = driver()
         with gpu.using_device(stream.device.number):
             if self._event is None:
@@ -190,7 +190,7 @@ class Event:
         Raises ValueError if an event was never recorded, or has no timing.
         """
         for event in (start, self):
-            event._recorded("seconds_since").synchronize()
+            _as_event("seconds_since", event)._recorded("seconds_since").synchronize()
             if not event._timing:
                 raise_named_error(
                     "seconds_since", "the event has no timing; use Event(timing=True)"
@@ -201,6 +201,18 @@ class Event:
         if self._event is None:
             raise_named_error(name, "the event was never recorded")
         return self._event
+
+
+def _as_event(name: str, event: Any) -> Event:
+    if not isinstance(event, Event):
+        msg = f"event must be an Event, got a {qualified_type_name(event)}"
+        raise_named_error(name, msg, TypeError)
+    return event
+
+
+def _as_own_stream(stream: Any) -> Stream:
+    """Return a `Stream`, also of a stream of another library on the current device."""
+    return stream if isinstance(stream, Stream) else Stream.from_external(stream)
 
 
 class Graph:
@@ -222,7 +234,7 @@ class Graph:
         """
         if self._graph is None:
             raise_named_error("launch", "the graph has not been captured")
-        stream = Stream.current(self._device) if stream is None else stream
+        stream = Stream.current(self._device) if stream is None else _as_own_stream(stream)
         self._memory.streams[as_stream("launch", stream, self._device)] = None
         with driver().using_device(self._device.number):
             self._graph.launch(stream._stream)
@@ -238,7 +250,7 @@ def capture(stream: Stream | None = None) -> Iterator[Graph]:
 
     Raises ValueError for a default stream, and RuntimeError on the simulator.
     """
-    stream = Stream(non_blocking=True) if stream is None else stream
+    stream = Stream(non_blocking=True) if stream is None else _as_own_stream(stream)
     if as_stream("capture", stream, stream.device).number in (LEGACY_STREAM, PER_THREAD_STREAM):
         raise_named_error("capture", "stream must not be a default stream")
     graph, gpu = Graph(), driver()

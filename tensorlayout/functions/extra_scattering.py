@@ -129,5 +129,6 @@ def _scatter_reduce(
         value = xp.full((), updates, dtype=x.dtype, device=x.device)
     else:
         raise TypeError(f"updates of {kind.__name__} do not fit a tensor of {x.dtype}")
-    key = (x.spec, value.spec, indices.spec, dim, along, bool(deterministic))
+    is_deterministic = arguments.check_bool("deterministic", deterministic)
+    key = (x.spec, value.spec, indices.spec, dim, along, is_deterministic)
     return dispatch.call(operation, key, (x, value, indices))

@@ -341,7 +341,15 @@ def test_cupy_has_what_is_called():
         text = f"{cupy.ndarray.__doc__} {theirs.__doc__}"
         for name in list(inspect.signature(ours).parameters):
             assert name in ("self", "*_") or name in text, (ours, name)
-    assert callable(importlib.import_module("cupyx.cusolver").check_availability)
+
+
+def test_cupy_tells_what_cusolver_can_do():
+    pytest.importorskip("cupy", reason="optional: cupy")
+    # An ImportError of another kind where NVIDIA's library is missing.
+    library = pytest.importorskip(
+        "cupyx.cusolver", reason="optional: cuSOLVER", exc_type=ImportError
+    )
+    assert callable(library.check_availability)
 
 
 def test_the_fake_has_all_that_the_table_uses():

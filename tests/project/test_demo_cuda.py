@@ -31,7 +31,7 @@ def test_the_demo_on_the_simulator(tmp_path, capsys):
         ("planes, rows at 256 bytes", "copy_"),
     ):
         assert re.search(rf"\n{title} .* - +- +-\n  {kernel}.* sectors: (read|written) \d", cuda)
-    assert re.search(r"\nhistogram .*\n(  .*\n)*  combine_elements add ", cuda)
+    assert re.search(r"\nhistogram .*\n(  .*\n)*  change_elements add ", cuda)
     # What moves or computes names its kernels, but for cuBLAS.
     silent = re.findall(r"^(\S.*?)  .* (?:copy|relayout|compute) .*\n(?!  )", cuda, re.MULTILINE)
     assert silent == ["YCbCr by matmul"]

@@ -236,3 +236,10 @@ def test_atomic_positions_outside_are_left_out():
     with pytest.raises(IndexError, match="scatter_add: index -4 is out of bounds for size 3"):
         x.to_device("cpu")
     same(x.to_device("cpu"), np.asarray([2, 0, 1], np.int32))
+
+
+def test_deterministic_is_a_bool():
+    x, i = tl.zeros(3), tl.asarray([0])
+    for value in ("no", None, 1):
+        with pytest.raises(TypeError, match=r"^scatter_add: deterministic must be True or False"):
+            tl.scatter_add(x, i, 1.0, deterministic=value)

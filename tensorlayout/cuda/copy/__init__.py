@@ -279,6 +279,8 @@ def intermediate_spec(
         return TensorSpec(dtype, plain.layout, result.device)
     if not digits.bounds or elementwise.reads_tiles_efficiently(digits):
         return None
+    if result.layout.form is source.layout.form:  # sparse, but nothing could be read better
+        return None
     return TensorSpec(result.dtype, source.layout.form, result.device)
 
 

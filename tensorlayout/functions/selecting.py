@@ -148,7 +148,18 @@ def compress(
     mask = as_bool_tensor(condition, x)
     if mask.ndim != 1:
         raise ValueError(f"the condition must be of rank 1, got shape {mask.shape}")
+    size = x.size if axis is None else x.shape[arguments.normalize_axis(axis, x.ndim)]
+    _check_true_elements_fit(mask, size)
     return take(x, xp.nonzero(mask)[0], axis, out)
+
+
+def _check_true_elements_fit(mask: Tensor, size: int) -> None:
+    """Raise IndexError, under the name of the caller, for a true element beyond `size`."""
+    if mask.size > size:
+        beyond = xp.nonzero(mask[size:])[0]
+        if beyond.size:
+            last = size + int(beyond[-1])
+            raise IndexError(f"index {last} is out of bounds for size {size}")
 
 
 def extract(condition: ArrayLike, arr: Tensor) -> Tensor:
@@ -165,7 +176,9 @@ def extract(condition: ArrayLike, arr: Tensor) -> Tensor:
     Tensor([3, 4], dtype=int64, device='cpu')
     """
     x = arguments.as_tensor(arr)
-    return take(x, xp.flatnonzero(as_bool_tensor(condition, x)))
+    mask = xp.reshape(as_bool_tensor(condition, x), (-1,))
+    _check_true_elements_fit(mask, x.size)
+    return take(x, xp.nonzero(mask)[0])
 
 
 def select(

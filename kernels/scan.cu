@@ -32,8 +32,8 @@
 // are numbered in the order in which blocks start, so a block waits only for those that have started.
 // The order of additions is the same each time.
 //
-// Bytes moved per element: one read and one write; with `totals`, two reads. Floats are added in double and each result is rounded once; integers wrap. Products of floats: see
-// scaled.cuh.
+// Bytes moved per element: one read and one write; with `totals`, two reads. Floats are added in
+// double and each result is rounded once; integers wrap. Products of floats: see scaled.cuh.
 #if defined(LINES) && !defined(SCALED)
 #define LEAST_BLOCKS (sizeof(INDEX) == 4 && RANK > 0 && sizeof(RESULT) < 16 ? 4 : 3)
 #else

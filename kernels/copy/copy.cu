@@ -13,7 +13,7 @@
 //               wide. Worst: a source whose fastest dimension is another; copy_tiles handles those.
 // copy_tiles    Boxes of up to twelve dimensions through shared memory: read along the source's
 //               memory, written along the destination's. Coalesced on both sides, however the
-//               dimensions are permuted or flipped. Also coalesced where rows begin inside sectors:
+//               dimensions are permuted. Also coalesced where rows begin inside sectors:
 //               threads are shifted so that each access of a warp begins at the start of a sector.
 //               Divisions are needed once per row of the box; each access only looks a table up
 //               (tiles.cuh). Elements of 1 and 2 bytes move 4 bytes at a time. Where the source's

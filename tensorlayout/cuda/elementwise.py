@@ -2,8 +2,8 @@
 
 Kernels, by what the merged loop over all operands looks like: *flat* (one contiguous run), *rows*
 (contiguous along the fastest axis), *strided*, *bounded* (tiles with masked tails), and *tiles*,
-which stages operands of another dimension order in shared memory. Costs are bytes that accesses
-move over bytes requested; memories with wide elements weigh more.
+which stages operands of another dimension order in shared memory. Costs are times of accesses over
+those of moving the bytes requested (`access_cost`); memories with wide elements weigh more.
 """
 
 from __future__ import annotations
@@ -390,8 +390,8 @@ def choose_staging_tile(
     if loop.element_count * max(widths) < shared_tiles.SMALL_BYTES:
         return None
     tensors = [m for m in range(len(widths)) if widths[m]]  # the others are scalars
-    sectors = {memory: access_cost(loop, memory, pack) for memory in tensors}
-    staged = tuple([m for m in tensors if m and _is_worth_staging(loop, m, sectors[m])])
+    costs = {memory: access_cost(loop, memory, pack) for memory in tensors}
+    staged = tuple([m for m in tensors if m and _is_worth_staging(loop, m, costs[m])])
     if not staged:
         return None
     unstaged = tuple(m for m in tensors if m and m not in staged)
@@ -406,13 +406,13 @@ def choose_staging_tile(
         return None
     # Both costs are in bytes moved for one element in all memories: without staging, and with it.
     # Operands that are not staged are then read in the packs in which a box is written.
-    before = sum([widths[m] * (sectors[m] + narrow_access_cost(widths[m] * pack)) for m in tensors])
+    before = sum([widths[m] * (costs[m] + narrow_access_cost(widths[m] * pack)) for m in tensors])
     unit = box.access_by_memory[WRITE].unit // widths[WRITE]
     after = sum([widths[m] * shared_tiles.THROUGH_TILE for m in staged])
     for m in tensors:
         is_unstaged = m not in box.access_by_memory
         cost = (
-            sectors[m] + narrow_access_cost(widths[m] * unit)
+            costs[m] + narrow_access_cost(widths[m] * unit)
             if is_unstaged
             else box.cost_of_memory(m)
         )

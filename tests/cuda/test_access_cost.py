@@ -2,7 +2,7 @@
 
 import pytest
 
-from tensorlayout.cuda.engine.sectors import access_cost
+from tensorlayout.cuda.engine.access_cost import access_cost
 from tensorlayout.layout import Layout, Loop
 
 SQUARE, IMAGES = (1024, 1024), (2, 3, 128, 128)

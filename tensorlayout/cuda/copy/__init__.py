@@ -1,7 +1,7 @@
 """Moves to another layout, dtype or device on CUDA: copies, reshapes, assignments, transfers.
 
 The kernel for a pair of layouts is chosen once, by cost. The cost of each of the two memories is
-the bytes of all 32-byte sectors that warps touch over the bytes requested: 1.0 at best.
+the time of its accesses over that of moving the bytes requested (`access_cost`): 1.0 at best.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """Parts that all CUDA families share: driver, memory, kernels, launches."""
 
+from tensorlayout.cuda.engine.access_cost import access_cost, narrow_access_cost
 from tensorlayout.cuda.engine.kernel_shapes import (
     c_type,
     c_type_with_unsigned_integers,
@@ -49,7 +50,6 @@ from tensorlayout.cuda.engine.scalars import (
     repeat_to_16_bytes,
     scalar_bytes,
 )
-from tensorlayout.cuda.engine.sectors import access_cost, narrow_access_cost
 from tensorlayout.cuda.engine.shared_tiles import READ, SMALL_BYTES, WRITE, TileProblem
 from tensorlayout.cuda.engine.shared_tiles.choice import choose_tile, choose_tile_of_copy
 from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile

@@ -9,9 +9,9 @@ from math import gcd, inf, lcm, prod
 from operator import mul
 from typing import Any, NamedTuple
 
+from tensorlayout.cuda.engine.access_cost import narrow_access_cost
 from tensorlayout.cuda.engine.launch import BLOCK, THREADS, WIDEST
 from tensorlayout.cuda.engine.memory import SECTOR
-from tensorlayout.cuda.engine.sectors import narrow_access_cost
 from tensorlayout.cuda.engine.shared_tiles import (
     DEEPEST,
     NARROWEST,

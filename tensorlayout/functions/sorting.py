@@ -251,7 +251,8 @@ def top_k(
     arguments.check_bool("sorted", sorted)
     count, size = arguments.as_integer("k", k), x.shape[dim]
     if not 0 <= count <= size:
-        raise ValueError(f"k must be from 0 to {size}, the size along axis {dim}, got {count}")
+        received = arguments.format_argument(count)
+        raise ValueError(f"k must be from 0 to {size}, the size along axis {dim}, got {received}")
     # Narrow numbers are compared by value, but the elements keep their bits, such as those of NaN.
     numbers = x
     if dtypes.is_narrow_dtype(x.dtype):

@@ -277,3 +277,10 @@ def test_fused_tensors_have_no_memory_to_record():
         function = tl.fuse(lambda x: tl.cuda.record_stream(x, 1))
         with pytest.raises(TypeError, match="fused"):
             function(tl.ones(4, device="cuda"))
+
+
+def test_waiting_reports_positions_out_of_bounds(name):
+    for wait in (lambda: tl.cuda.Stream.current(), lambda: tl.cuda.Stream.current().record()):
+        tl.take(tl.ones(4, device="cuda"), tl.asarray([99], device="cuda"))
+        with pytest.raises(IndexError, match=r"^take: index 99 is out of bounds for size 4"):
+            wait().synchronize()

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
+from tensorlayout.cuda.engine import faults
 from tensorlayout.cuda.engine.driver import (
     LEGACY_STREAM,
     PER_THREAD_STREAM,
@@ -112,8 +113,12 @@ class Stream:
         return bool(self._stream.done)
 
     def synchronize(self) -> None:
-        """Wait on the host until all work that was enqueued on the stream has finished."""
+        """Wait on the host until all work that was enqueued on the stream has finished.
+
+        Raises IndexError if a position in that work was out of bounds.
+        """
         self._stream.synchronize()
+        faults.raise_pending_errors()
 
     def record(self, event: Event | None = None) -> Event:
         """Record an event after the work enqueued so far, by default a new one; return it.
@@ -181,8 +186,13 @@ class Event:
         return bool(self._recorded("done").done)
 
     def synchronize(self) -> None:
-        """Wait on the host for the work before the event; ValueError if never recorded."""
+        """Wait on the host for the work before the event.
+
+        Raises ValueError if it was never recorded, and IndexError if a position in that work was out
+        of bounds.
+        """
         self._recorded("synchronize").synchronize()
+        faults.raise_pending_errors()
 
     def seconds_since(self, start: Event) -> float:
         """Return the **seconds** from `start` to this event, for which the host waits.

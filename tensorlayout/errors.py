@@ -150,6 +150,13 @@ def raise_named_error(name: str, text: str, error: type[Exception] = ValueError)
     raise prefix_operation_name(name, error(text))
 
 
+def check_flag(name: str, argument: str, value: Any) -> bool:
+    """Return `value`, which must be True or False. Raises TypeError with the operation's name."""
+    if value is True or value is False:
+        return value
+    raise_named_error(name, f"{argument} must be True or False, got {short_repr(value)}", TypeError)
+
+
 def keep_operation_name(error: _Error) -> _Error:
     """Return `error` with a mark: it keeps its name, whichever public function raises it."""
     vars(error)["keeps_name"] = True

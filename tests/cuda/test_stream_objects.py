@@ -284,3 +284,20 @@ def test_waiting_reports_positions_out_of_bounds(name):
         tl.take(tl.ones(4, device="cuda"), tl.asarray([99], device="cuda"))
         with pytest.raises(IndexError, match=r"^take: index 99 is out of bounds for size 4"):
             wait().synchronize()
+
+
+FLAGS = {
+    "strict_indexing: strict": tl.cuda.strict_indexing,
+    "set_strict_indexing: strict": tl.cuda.set_strict_indexing,
+    "allow_tf32: allowed": tl.cuda.allow_tf32,
+    "Stream: non_blocking": lambda value: tl.cuda.Stream(non_blocking=value),
+    "Event: timing": lambda value: tl.cuda.Event(timing=value),
+}
+
+
+@pytest.mark.parametrize("argument", FLAGS)
+def test_flags_are_true_or_false(argument):
+    with simulator(1):
+        for value in ("no", 1, len):
+            with pytest.raises(TypeError, match=f"^{argument} must be True or False, got "):
+                FLAGS[argument](value)

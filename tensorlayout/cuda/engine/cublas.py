@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from tensorlayout.errors import check_flag
 from tensorlayout.support.context_blocks import Scope, ScopeContext
 from tensorlayout.support.interning import memoize
 
@@ -28,7 +29,7 @@ def allow_tf32(allowed: bool = True) -> ScopeContext[bool, None]:
     >>> with tl.cuda.allow_tf32():
     ...     y = tl.ones((2, 2)) @ tl.ones((2, 2))
     """
-    return _tf32.scope_with_target(bool(allowed), None)
+    return _tf32.scope_with_target(check_flag("allow_tf32", "allowed", allowed), None)
 
 
 def is_tf32_allowed() -> bool:

@@ -27,7 +27,7 @@ from tensorlayout.cuda.engine.driver import (
     driver,
 )
 from tensorlayout.cuda.engine.structs import constant_value, struct_type
-from tensorlayout.errors import keep_operation_name, prefix_operation_name, short_repr
+from tensorlayout.errors import check_flag, keep_operation_name, prefix_operation_name, short_repr
 from tensorlayout.support.context_blocks import Scope, ScopeContext
 
 VARIABLE = "TENSORLAYOUT_STRICT_INDEXING"
@@ -58,16 +58,19 @@ def set_strict_indexing(strict: bool | None) -> None:
     `strict_indexing` blocks keep their own setting.
     """
     global _strict_process
+    if strict is not None:
+        check_flag("set_strict_indexing", "strict", strict)
     _strict_process = strict
 
 
 def strict_indexing(strict: bool = True) -> ScopeContext[bool, None]:
     """Raise CUDA's index errors at once inside the block, by waiting after each call.
 
-    >>> with strict_indexing():
+    >>> import tensorlayout as tl
+    >>> with tl.cuda.strict_indexing():
     ...     pass
     """
-    return _strict.scope_with_target(strict, None)
+    return _strict.scope_with_target(check_flag("strict_indexing", "strict", strict), None)
 
 
 @functools.cache

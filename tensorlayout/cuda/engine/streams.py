@@ -20,7 +20,7 @@ from tensorlayout.cuda.engine.driver import (
 from tensorlayout.cuda.engine.memory import as_stream
 from tensorlayout.cuda.engine.pool import cuda_device_number
 from tensorlayout.devices import Device
-from tensorlayout.errors import qualified_type_name, raise_named_error
+from tensorlayout.errors import check_flag, qualified_type_name, raise_named_error
 
 
 class Stream:
@@ -38,6 +38,7 @@ class Stream:
 
     def __init__(self, device: Device | str | None = None, *, non_blocking: bool = False) -> None:
         gpu, number = driver(), cuda_device_number("Stream", device)
+        check_flag("Stream", "non_blocking", non_blocking)
         with gpu.using_device(number):
             self._set_stream(number, gpu.streams.Stream(non_blocking=non_blocking))
 
@@ -165,7 +166,7 @@ class Event:
     """
 
     def __init__(self, *, timing: bool = False) -> None:
-        self._timing = timing
+        self._timing = check_flag("Event", "timing", timing)
         self._event: Any = None
 
     def record(self, stream: Stream | None = None) -> None:

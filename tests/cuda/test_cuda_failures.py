@@ -356,3 +356,31 @@ def test_one_line_says_what_to_install():
             " TENSORLAYOUT_CUDA_SIMULATOR=1 simulates one"
         )
     assert last == "[0., 0.]"
+
+
+@needs_compiler
+def test_no_other_thread_takes_the_error_of_a_strict_call():
+    results = []
+
+    def wait_often(x, stop):
+        while not stop.is_set():
+            try:
+                float(x[0])
+            except IndexError as error:
+                results.append(error)
+
+    with simulator(1):
+        x, outside = tl.ones(4, device="cuda"), tl.asarray([9], device="cuda")
+        stop, interval = threading.Event(), sys.getswitchinterval()
+        other = threading.Thread(target=wait_often, args=(x, stop))
+        sys.setswitchinterval(1e-5)
+        other.start()
+        try:
+            for _ in range(300):
+                with tl.cuda.strict_indexing(), pytest.raises(IndexError, match="index 9"):
+                    tl.take(x, outside)
+        finally:
+            stop.set()
+            other.join()
+            sys.setswitchinterval(interval)
+    assert results == []

@@ -14,6 +14,7 @@ import itertools
 import os
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,8 @@ from tensorlayout.cuda.engine.driver import (
 from tensorlayout.cuda.engine.structs import constant_value, struct_type
 from tensorlayout.errors import check_flag, keep_operation_name, prefix_operation_name, short_repr
 from tensorlayout.support.context_blocks import Scope, ScopeContext
+from tensorlayout.support.forks import fork_safe_lock
+from tensorlayout.support.interning import memoize
 
 VARIABLE = "TENSORLAYOUT_STRICT_INDEXING"
 
@@ -81,6 +84,24 @@ def _is_strict_by_environment() -> bool:
     return value == "1"
 
 
+def is_strict() -> bool:
+    """Return whether calls in this thread wait and raise at once."""
+    strict = _strict.innermost_value() if _strict.open_entries else None
+    if strict is None:
+        strict = _is_strict_by_environment() if _strict_process is None else _strict_process
+    return strict
+
+
+@memoize
+def checks_in_turn() -> AbstractContextManager[Any]:
+    """Return the lock under which records are read, and strict calls launch and read theirs.
+
+    No other thread can take the error of a strict call. The lock is made when it is first needed,
+    later than those for launches, which are taken while it is held.
+    """
+    return fork_safe_lock()
+
+
 # ---- Records
 
 _serials = itertools.count(1)
@@ -112,7 +133,7 @@ class FaultRecord:
         if not ordered and not is_over():
             return None
         content = np.empty(_NOTHING.size, np.uint8)
-        with gpu.using_device(self._device):
+        with checks_in_turn(), gpu.using_device(self._device):
             gpu.copy_to_host(content, self.pointer)
             record = _Record.from_buffer_copy(content.tobytes())
             outside = _position_out_of_bounds(record)
@@ -182,14 +203,9 @@ def fault_records(device: int) -> DeviceFaultRecords:
 
 
 def note_launches(gpu: Driver, record: FaultRecord, stream: Stream) -> None:
-    """Mark a record as used by launches, for the next check; check all records now if strict."""
+    """Mark a record as used by launches, for the next check."""
     # When a graph runs is unknown, so its launches never count as finished: bool() is False.
     record.unseen = [bool] if record.key is None else [gpu.completion_test(stream)]
-    strict = _strict.innermost_value() if _strict.open_entries else None
-    if strict is None:
-        strict = _is_strict_by_environment() if _strict_process is None else _strict_process
-    if strict:
-        raise_pending_errors()
 
 
 def raise_pending_errors() -> None:

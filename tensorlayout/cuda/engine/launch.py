@@ -159,8 +159,14 @@ def _with_fault_record(run: Bound, device: int) -> Bound:
     def run_and_note(addresses: Sequence[int], scalars: bytes = b"") -> None:
         # The record belongs to the stream that is current now, not when the launch was bound.
         record, stream = records.record_of_current_stream(gpu)
-        run([*addresses, record.pointer], scalars)
-        faults.note_launches(gpu, record, stream)
+        if not faults.is_strict():
+            run([*addresses, record.pointer], scalars)
+            faults.note_launches(gpu, record, stream)
+            return
+        with faults.checks_in_turn():  # so that no other thread takes the error
+            run([*addresses, record.pointer], scalars)
+            faults.note_launches(gpu, record, stream)
+            faults.raise_pending_errors()
 
     return run_and_note
 

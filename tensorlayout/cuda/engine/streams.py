@@ -189,8 +189,8 @@ class Event:
     def synchronize(self) -> None:
         """Wait on the host for the work before the event.
 
-        Raises ValueError if it was never recorded, and IndexError if a position in that work was out
-        of bounds.
+        Raises ValueError if it was never recorded, and IndexError if a position in that work was
+        out of bounds.
         """
         self._recorded("synchronize").synchronize()
         faults.raise_pending_errors()

@@ -323,6 +323,12 @@ def test_warmup_for_an_architecture(compiler, cache, small, capsys):
     assert capsys.readouterr().err == f"\r{line}: 0 of 2\r{line}: 1 of 2\r{line}: 2 of 2\n"
 
 
+def test_warmup_takes_kernels_and_dtypes_apart():
+    for kernels in (["float32"], "copy_tiles"):
+        with pytest.raises(TypeError, match=r"^warmup: .* names of dtypes go to dtypes="):
+            tl.cuda.warmup(kernels)
+
+
 @needs_compiler
 def test_warmup_on_the_driver_of_this_process(cache, monkeypatch, capsys):
     monkeypatch.setattr(warm_up, "driver", functools.cache(simulator.open_driver))

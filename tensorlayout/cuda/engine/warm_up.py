@@ -14,6 +14,7 @@ from tensorlayout.cuda.engine.driver import Counters, Kernel, driver
 from tensorlayout.cuda.engine.kernel_shapes import c_type, kernels_in_file
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType, as_dtype
+from tensorlayout.errors import raise_named_error, short_repr
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Elementwise
 from tensorlayout.tensor import TensorSpec
@@ -132,7 +133,8 @@ def warmup(
       needs CuPy but no GPU, for instance to build a container image. By default, each kernel is
       stored on disk and loaded on the current device.
 
-    Standard error shows the progress. Raises RuntimeError if a kernel does not compile.
+    Standard error shows the progress. Raises RuntimeError if a kernel does not compile, and
+    TypeError for other objects, such as names of dtypes without ``dtypes=``.
     """
     # One after the other: NVRTC 12.9 compiles in one thread at a time (two threads use 0.99 of a
     # processor; 2026-11, 2-core AMD EPYC (Zen 4)).
@@ -142,6 +144,9 @@ def warmup(
             *(kernel for dtype in dtypes for kernel in common_kernels(dtype)),
         )
     kernel_list = list(kernels)
+    if wrong := [item for item in kernel_list if not isinstance(item, Kernel)]:
+        msg = f"kernels must be kernels, got {short_repr(wrong[0])}; names of dtypes go to dtypes="
+        raise_named_error("warmup", msg, TypeError)
     counters = Counters() if architecture else driver().counters
     before = counters.compiles
     for kernel in show_progress(kernel_list, "compiling kernels"):

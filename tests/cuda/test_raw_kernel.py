@@ -82,7 +82,8 @@ def test_names(copied):
     assert dict(added.types)["FIRST"] == "float"
     assert tl.cuda.raw_kernel("matmul_uint64_t").kernel.file == "matmul.cu"  # not loaded before
     assert x * x is not None
-    with pytest.raises(ValueError, match=r"^raw_kernel: 2 kernels are called 'elementwise_flat': "):
+    names = "elementwise_flat_add_float32_4, elementwise_flat_multiply_float32_4; "
+    with pytest.raises(ValueError, match=rf"^raw_kernel: 2 kernels are .*flat': {names}"):
         tl.cuda.raw_kernel("elementwise_flat")
     with pytest.raises(ValueError, match=r"^raw_kernel: no known kernel is called 'copy_nothing'"):
         tl.cuda.raw_kernel("copy_nothing")
@@ -97,12 +98,17 @@ def test_arguments_that_no_launch_takes(copied):
     for call, error, said in (
         ((grid, (128,), args), ValueError, r"block must be \(256,\), got \(128,\)"),
         ((grid, (256, 2), args), ValueError, r"block must be \(256,\), got \(256, 2\)"),
+        ((grid, 256, args), TypeError, "block must be a tuple of integers, got 256"),
+        (((1.5,), block, args), TypeError, r"grid must be a tuple of integers, got \(1.5,\)"),
+        (((1,) * 4, block, args), ValueError, "grid must have one to three dimensions"),
         ((grid, block, args[0]), TypeError, "args must be a tuple of one structure, got bytes"),
         ((grid, block, (args[0][1:],)), ValueError, r"the argument has \d+ bytes, and the k"),
     ):
         with pytest.raises(error, match=f"^{copy.name}: {said}"):
             copy(*call)
     assert driver().counters.launches == launches
+    with pytest.raises(ValueError, match=r"^last_launch: no launch of .* was logged"):
+        log.last_launch("copy")
 
 
 CALLS = {

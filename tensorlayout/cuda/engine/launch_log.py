@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 
 from tensorlayout.cuda.engine.driver import Kernel, driver
 from tensorlayout.cuda.engine.structs import constant_value
-from tensorlayout.errors import short_repr
+from tensorlayout.errors import raise_named_error, short_repr
 from tensorlayout.support.context_blocks import Scope, ScopeContext
 from tensorlayout.support.forks import fork_safe_lock
 from tensorlayout.support.interning import memoize
@@ -134,8 +134,11 @@ class KernelCounts(Mapping[Kernel, Counts]):
         """Return ``grid, block, args`` of a kernel's last launch, for a `raw_kernel` of it.
 
         The addresses in `args` are valid as long as the tensors of that call, results included, are
-        alive. A call's scratch memory is freed with the call.
+        alive. A call's scratch memory is freed with the call. Raises ValueError for a kernel
+        that was not launched.
         """
+        if kernel not in self._arguments:
+            raise_named_error("last_launch", f"no launch of {short_repr(kernel)} was logged")
         grid, parameters = self._arguments[kernel]
         return (grid,) if isinstance(grid, int) else grid, (THREADS,), (parameters,)
 

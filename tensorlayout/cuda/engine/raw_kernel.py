@@ -36,7 +36,7 @@ class RawKernel:
         self._launcher: Any = driver().launcher(kernel)
 
     def __repr__(self) -> str:
-        return f"<RawKernel {self.kernel.symbol} of {self.source.name}>"
+        return f"<RawKernel {compiled_name(self.kernel)} of {self.source.name}>"
 
     def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], args: tuple[Any]) -> None:
         """Launch on the current device and stream; the host does not wait.
@@ -47,11 +47,11 @@ class RawKernel:
           addresses; nothing keeps their memory alive or checks it, except on the simulator.
 
         Raises ValueError for another block, or an argument of another size; TypeError for arguments
-        that are no tuple of one.
+        that are no tuple of one, and for grids and blocks that are no tuples of integers.
         """
-        if tuple(block) + (1,) * (3 - len(block)) != (THREADS, 1, 1):
-            msg = f"block must be ({THREADS},), got {short_repr(tuple(block))}"
-            raise_named_error(self.name, msg)
+        blocks, threads = self._three_sizes("grid", grid), self._three_sizes("block", block)
+        if threads != (THREADS, 1, 1):
+            raise_named_error(self.name, f"block must be ({THREADS},), got {short_repr(block)}")
         if not isinstance(args, tuple) or len(args) != 1:
             msg = f"args must be a tuple of one structure, got {short_repr(args)}"
             raise_named_error(self.name, msg, TypeError)
@@ -60,8 +60,18 @@ class RawKernel:
         if len(content) != expected:
             msg = f"the argument has {len(content)} bytes, and the kernel takes {expected}"
             raise_named_error(self.name, msg)
-        x, y, z = tuple(grid) + (1,) * (3 - len(grid))
-        self._launcher((x, y, z), content)
+        self._launcher(blocks, content)
+
+    def _three_sizes(self, argument: str, sizes: Any) -> tuple[int, int, int]:
+        """Return one to three sizes as three."""
+        if not isinstance(sizes, tuple) or not all(type(size) is int for size in sizes):
+            msg = f"{argument} must be a tuple of integers, got {short_repr(sizes)}"
+            raise_named_error(self.name, msg, TypeError)
+        if len(sizes) not in (1, 2, 3):
+            msg = f"{argument} must have one to three dimensions, got {short_repr(sizes)}"
+            raise_named_error(self.name, msg)
+        x, y, z = sizes + (1,) * (3 - len(sizes))
+        return x, y, z
 
     @cached_property
     def parameters(self) -> Any:
@@ -102,7 +112,7 @@ def raw_kernel(kernel: Kernel | str, /) -> RawKernel:
     matches = _matches(driver().loaded_kernels(), kernel)
     matches = matches or _matches(warm_up.kernels_of_any_dtype(), kernel)
     if len(matches) != 1:
-        listed = ", ".join(f"{k.symbol} {k.operation}".rstrip() for k in matches[:_MOST_LISTED])
+        listed = ", ".join(map(compiled_name, matches[:_MOST_LISTED]))
         more = ", …" if len(matches) > _MOST_LISTED else ""
         advice = "pass a key of `with launch_log() as log:`"
         count = f"{len(matches)} kernels are called" if matches else "no known kernel is called"

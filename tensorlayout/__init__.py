@@ -38,7 +38,6 @@ from tensorlayout.dtypes import (
 from tensorlayout.errors import CopyError
 from tensorlayout.files import *
 from tensorlayout.functions import methods as _methods
-from tensorlayout.functions import spellings as _spellings
 from tensorlayout.functions.aliases import *
 from tensorlayout.functions.basics import *
 from tensorlayout.functions.composed import *
@@ -63,6 +62,7 @@ from tensorlayout.functions.selecting import *
 from tensorlayout.functions.sets import *
 from tensorlayout.functions.sorting import *
 from tensorlayout.layout import BitPattern, Layout, PaddingValue, coalesce
+from tensorlayout.support import spellings as _spellings
 from tensorlayout.support.lazy_imports import import_lazily as _loaded
 from tensorlayout.tensor import Tensor
 from tensorlayout.tracing import explain, no_copies, trace

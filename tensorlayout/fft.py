@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from tensorlayout import dtypes, errors
 from tensorlayout.dtypes import DType
-from tensorlayout.functions import arguments, dispatch, spellings
+from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import basics as xp
 from tensorlayout.functions.creation import create_tensor
 from tensorlayout.functions.operands import integers_to_float64
 from tensorlayout.functions.outputs import store_in_out
 from tensorlayout.plan import Create, Library, Results, Shape, complex_dtype_for
+from tensorlayout.support import spellings
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Axis, DeviceLike, DTypeLike, Integers, Real
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, SupportsIndex, overl
 import numpy as np
 
 from tensorlayout import dtypes, errors
-from tensorlayout.functions import arguments, dispatch, spellings
+from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import basics as xp
 from tensorlayout.functions.linear_algebra import matmul, matrix_transpose, tensordot, vecdot
 from tensorlayout.functions.operands import (
@@ -31,6 +31,7 @@ from tensorlayout.functions.outputs import call_reduction, store_in_out
 from tensorlayout.functions.products import cross, outer
 from tensorlayout.layout import MAX_SLOTS
 from tensorlayout.plan import Library, Reduce, matrices
+from tensorlayout.support import spellings
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, DTypeLike, Real
 

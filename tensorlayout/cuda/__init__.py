@@ -11,7 +11,7 @@ Below `tracing`; plans import it by name when a CUDA device is first used.
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorlayout.cuda.engine import LaunchWriter, keep_capture_memory, make_writer
 from tensorlayout.cuda.engine import current_stream as current_stream
@@ -42,6 +42,7 @@ from tensorlayout.cuda.engine.streams import Event, Graph, Stream, capture
 from tensorlayout.cuda.engine.warm_up import warmup
 from tensorlayout.plan import ANY_LAYOUT, Plan, Run, allocate_then_write
 from tensorlayout.support.lazy_imports import import_lazily
+from tensorlayout.support.spellings import CUDA_SPELLINGS, make_module_getattr
 
 # What users find in `tl.cuda`; the other functions are those of the protocol `Backend`.
 __all__ = [
@@ -152,3 +153,13 @@ def accepts_layouts(plan: Plan, has_sub_byte_layouts: bool) -> bool:
 def _import_compiler(name: str) -> Any:
     module, _, function = name.rpartition(".")
     return getattr(import_lazily(f"tensorlayout.cuda.{module}"), function)
+
+
+def __dir__() -> list[str]:
+    """Return the public names, without the functions of the protocol `Backend`."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
+
+
+# With __getattr__, type checkers would accept any attribute of the module.
+if not TYPE_CHECKING:
+    __getattr__ = make_module_getattr(__name__, __all__, CUDA_SPELLINGS)

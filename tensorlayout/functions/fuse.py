@@ -190,6 +190,11 @@ class _Recording:
             return self.constants[-1]
         for x in operands:
             if type(x) is Tensor and not (self._is_symbol_of_this_trace(x) or self._is_constant(x)):
+                if not isinstance(operation, (Assign, IntoDestination)):
+                    plan: Any = plan_call(operation, key)
+                    # An argument instead of the tensor would not help a function that never fits.
+                    if plan.kind != "transfer" and plan.result_kind != "view":
+                        self._check_kind(plan)
                 rule = f"cannot be fused: it reads a tensor that is no argument of {self.name}"
                 fix = "pass the tensor as an argument; if the call creates it, compute it outside"
                 raise TypeError(f"{rule}; {fix}")
@@ -204,7 +209,7 @@ class _Recording:
             out, value = operands
             key, operands = (value.spec, out.spec.layout, out.spec.dtype), (value,)
             operation = copy_operation(operation.name)
-        plan: Any = plan_call(operation, key)
+        plan = plan_call(operation, key)
         if isinstance(operation, IntoDestination):
             plan.check_destination_fits(key[0])
         elif plan.kind == "transfer":
@@ -241,10 +246,7 @@ class _Recording:
         self, plan: Any, operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
     ) -> Symbol:
         """Record a step and return its result; TypeError if it cannot be fused."""
-        same_shape = plan.kind == "copy" and plan.source.layout.shape == plan.result.layout.shape
-        if not same_shape and (plan.kind not in ("elementwise", "reduce") or plan.destinations):
-            held = "elementwise functions, conversions, views of arguments and a last reduction"
-            raise TypeError(f"cannot be part of the fused function {self.name}, which holds {held}")
+        self._check_kind(plan)
         reads: Any = [
             x.memory if type(x) is Tensor and self._is_symbol_of_this_trace(x) else x
             for x in operands
@@ -255,6 +257,13 @@ class _Recording:
                 raise TypeError(f"{rule}; here the result of {x.step.call[0].name} is used again")
         self.results.append(Symbol(self, None, Step(plan, reads, call=(operation, key))))
         return self.results[-1]
+
+    def _check_kind(self, plan: Any) -> None:
+        """Raise TypeError for a plan of a kind that no fused function has."""
+        same_shape = plan.kind == "copy" and plan.source.layout.shape == plan.result.layout.shape
+        if not same_shape and (plan.kind not in ("elementwise", "reduce") or plan.destinations):
+            held = "elementwise functions, conversions, views of arguments and a last reduction"
+            raise TypeError(f"cannot be part of the fused function {self.name}, which holds {held}")
 
     def make_trace(self, returned: Any, count: int) -> _Trace:
         """Return the trace of a function of `count` arguments that returned `returned`."""

@@ -32,10 +32,10 @@ from tensorlayout.functions import (
 from tensorlayout.functions import basics as xp
 from tensorlayout.functions.fuse import check_not_symbolic
 from tensorlayout.functions.linear_algebra import transpose_matrix_layout
-from tensorlayout.functions.spellings import METHOD_SPELLINGS, MissingMethod
 from tensorlayout.functions.transfers import move_to_cpu, move_to_device
 from tensorlayout.layout import Layout
 from tensorlayout.plan import View
+from tensorlayout.support.spellings import METHOD_SPELLINGS, MissingMethod
 from tensorlayout.tensor import Tensor
 
 # Versions of the standard whose every rule holds here, oldest first.

@@ -53,6 +53,9 @@ def test_a_limit(name):
     tl.cuda.set_memory_limit(None)
     y = tl.empty((2 * MIB,), dtype=tl.uint8, device="cuda")
     assert tl.cuda.memory_stats().limit is None
+    free = tl.cuda.memory_stats().free
+    tl.cuda.set_memory_limit(np.int64(used + 8 * MIB))
+    assert tl.cuda.memory_stats().free > free / 2, "of the device, not of the limit"
     assert x.nbytes + y.nbytes == 5 * MIB
 
 

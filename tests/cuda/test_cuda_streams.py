@@ -199,7 +199,7 @@ def test_what_is_no_stream(name):
         with pytest.raises(ValueError, match=f"^{name}: stream must be .*1, 2 or the address of a"):
             TAKING_STREAMS[name](stream)
     for stream in ("1", 1.0, True):
-        with pytest.raises(TypeError, match=f"^{name}: stream must be a number or .*, got a "):
+        with pytest.raises(TypeError, match=f"^{name}: stream must be a number or .*, got "):
             TAKING_STREAMS[name](stream)
 
 

@@ -164,6 +164,13 @@ def test_a_trace_shows_the_copy(name):
     x = tl.ones((8,), dtype="float32", device="cuda")
     with pytest.raises(tl.CopyError, match="copy_async"), tl.no_copies():
         tl.cuda.copy_async(x, "cpu")
+    y = tl.ones((8, 2), dtype="float32", device="cpu")[::2]
+    with tl.trace() as seen:
+        tl.cuda.pin_memory(y)
+    [record] = seen.records
+    assert (record.name, record.kind, record.bytes_written) == ("pin_memory", "relayout", 32)
+    with pytest.raises(tl.CopyError, match="pin it once, and use it again"), tl.no_copies():
+        tl.cuda.pin_memory(y)
 
 
 def test_a_position_outside_is_told(name):
@@ -181,9 +188,10 @@ def test_errors(name):
             ValueError,
             "pin_memory: x must be on the CPU, and is on c",
         ),
-        (lambda: tl.cuda.pin_memory(1), TypeError, "pin_memory: x must be a tensor, got a int"),
+        (lambda: tl.cuda.pin_memory(1), TypeError, "pin_memory: x must be a tensor, got int"),
         (lambda: tl.cuda.copy_async(x, "cuda:0"), ValueError, "copy_async: copies between the CPU"),
-        (lambda: tl.cuda.copy_async(1, "cpu"), TypeError, "copy_async: x must be a tensor, got a"),
+        (lambda: tl.cuda.copy_async(1, "cpu"), TypeError, "copy_async: x must be a tensor, got in"),
+        (lambda: tl.cuda.copy_async(x, None), TypeError, "copy_async: device must be a device or"),
         (lambda: tl.cuda.copy_async(x, "tpu"), ValueError, "copy_async: device must be one of th"),
     ):
         with pytest.raises(error, match=f"^{said}"):

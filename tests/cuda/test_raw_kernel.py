@@ -87,7 +87,7 @@ def test_names(copied):
         tl.cuda.raw_kernel("elementwise_flat")
     with pytest.raises(ValueError, match=r"^raw_kernel: no known kernel is called 'copy_nothing'"):
         tl.cuda.raw_kernel("copy_nothing")
-    with pytest.raises(TypeError, match=r"^raw_kernel: kernel must be a Kernel or a name, got a "):
+    with pytest.raises(TypeError, match=r"^raw_kernel: kernel must be a Kernel or a name, got in"):
         tl.cuda.raw_kernel(1)
 
 

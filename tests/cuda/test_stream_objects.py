@@ -105,6 +105,39 @@ def test_the_device_of_a_stream_becomes_current():
         assert driver().current_device() == 0
 
 
+@pytest.mark.parametrize("opening", [hybrid, simulator])
+def test_streams_and_events_of_another_device_are_refused(opening):
+    with opening(2):
+        x = tl.ones(8, device="cuda:0")
+        stream = tl.cuda.Stream("cuda:1")
+        assert tl.cuda.Stream.from_external(stream).device == "cuda:1"
+        for call in (
+            lambda: tl.cuda.record_stream(x, stream),
+            lambda: x.__dlpack__(stream=stream),
+            lambda: x.to_device("cpu", stream=stream),
+            lambda: tl.cuda.Stream("cuda:0").wait_stream(stream),
+            lambda: tl.cuda.Stream.from_external(stream, "cuda:0"),
+        ):
+            said = r"^[\w.]+: stream must be of cuda:0, and is of cuda:1$"
+            with pytest.raises(ValueError, match=said):
+                call()
+        starts = [tl.cuda.Event(timing=True) for _ in range(2)]
+        for number, event in enumerate(starts):
+            event.record(tl.cuda.Stream(f"cuda:{number}"))
+        said = r"^record: the event is of cuda:0, and the stream of cuda:1$"
+        with pytest.raises(ValueError, match=said):
+            stream.record(starts[0])
+        said = r"^seconds_since: start is of cuda:0, and this event of cuda:1$"
+        with pytest.raises(ValueError, match=said):
+            starts[1].seconds_since(starts[0])
+        assert tl.cuda.Stream.from_external(np.int64(1)).__cuda_stream__() == (0, 0)
+        for address in (1 << 70, -1):
+            with pytest.raises(ValueError, match=r"^wait_stream: (stream must be|__cuda_stream__)"):
+                stream.wait_stream(address)
+            with pytest.raises(ValueError, match=r"^wait_stream: __cuda_stream__ must return"):
+                stream.wait_stream(Foreign(address))
+
+
 def after_another_stream(wait):
     """A sum on one stream of what another one computes."""
     first, second = (tl.cuda.Stream(non_blocking=True) for _ in range(2))
@@ -145,16 +178,21 @@ def test_events(name):
     assert tl.cuda.Stream.current().record(end) is end
     assert end.seconds_since(start) > 0
     assert end.done
+    never = tl.cuda.Event(timing=True)
     for call in (
-        tl.cuda.Event().synchronize,
-        lambda: tl.cuda.Event().done,
-        lambda: tl.cuda.Stream().wait_event(tl.cuda.Event()),
+        never.synchronize,
+        lambda: never.done,
+        lambda: tl.cuda.Stream().wait_event(never),
+        lambda: end.seconds_since(never),
+        lambda: never.seconds_since(end),
     ):
-        with pytest.raises(ValueError, match=r"^\w+: the event was never recorded$"):
+        with pytest.raises(ValueError, match=r"^\w+: (the|this) event|start was never recorded$"):
             call()
     untimed = tl.cuda.Stream.current().record()
-    with pytest.raises(ValueError, match=r"^seconds_since: the event has no timing; use Event\("):
-        untimed.seconds_since(start)
+    for last, first, which in ((untimed, start, "this event"), (end, untimed, "start")):
+        with pytest.raises(ValueError, match=f"^seconds_since: {which} has no timing; use Event"):
+            last.seconds_since(first)
+    assert (repr(never), repr(end)) == ("<Event never recorded>", "<Event of cuda:0>")
 
 
 # ---- Graphs
@@ -251,7 +289,7 @@ def test_memory_of_a_graph_is_freed_with_it():
 def test_events_and_streams_are_not_mixed_up(name):
     stream = tl.cuda.Stream()
     for call in (stream.record, stream.wait_event, tl.cuda.Event().seconds_since):
-        with pytest.raises(TypeError, match=r"event must be an Event, got a .*Stream"):
+        with pytest.raises(TypeError, match=r"event must be an Event, got .*Stream"):
             call(stream)
     with pytest.raises(TypeError, match="__cuda_stream__"):
         tl.cuda.Event().record(tl.cuda.Event())

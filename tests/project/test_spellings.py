@@ -8,7 +8,7 @@ import pytest
 from tensors import host
 
 import tensorlayout as tl
-from tensorlayout.functions.spellings import METHOD_SPELLINGS, SPELLINGS
+from tensorlayout.support.spellings import METHOD_SPELLINGS, SPELLINGS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "coming-from.md").read_text("utf-8")
 
@@ -57,7 +57,7 @@ NOT_RUN = {
     *("as_strided", "errstate", "frombuffer", "genfromtxt", "index_add", "loadtxt"),
     *("manual_seed", "memmap", "nn", "no_grad", "rand", "randint", "randn", "random"),
     *("savetxt", "scatter", "set_printoptions", "seterr", "bool_", "long", "ndarray", "normal"),
-    *("complex", "float", "fromiter", "half", "int"),
+    *("complex", "float", "fromiter", "half", "int", "pin_memory"),
 }
 
 
@@ -126,6 +126,10 @@ tl.degrees: degrees; use np.degrees(x), which takes tensors
 tl.packbits: packbits; use np.packbits(np.asarray(x), …), on the CPU
 tl._summ: _summ
 tl.linalg.svdd: svdd; did you mean 'svd'?
+tl.pin_memory: pin_memory; use tl.cuda.pin_memory(x)
+tl.cuda.synchronize: synchronize; use tl.cuda.Stream.current().synchronize()
+tl.cuda.memory_allocated: memory_allocated; use tl.cuda.memory_stats()
+tl.cuda.memory_stat: memory_stat; did you mean 'memory_stats'?
 """
 
 

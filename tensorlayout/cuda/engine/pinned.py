@@ -9,7 +9,7 @@ from tensorlayout.cuda.engine.driver import Bytes, driver
 from tensorlayout.cuda.engine.memory import as_stream, tensor_allocator
 from tensorlayout.cuda.engine.streams import Event, Stream
 from tensorlayout.devices import CPU, Device, as_device
-from tensorlayout.errors import raise_named_error
+from tensorlayout.errors import qualified_type_name, raise_named_error
 from tensorlayout.layout import PaddingValue
 from tensorlayout.plan import Copy, backend_of, compile_call, notify_listeners
 from tensorlayout.plan import Event as TraceEvent
@@ -31,10 +31,10 @@ def pin_memory(x: Tensor, /) -> Tensor:
     _check_tensor("pin_memory", x)
     if x.device != CPU:
         raise_named_error("pin_memory", f"x must be on the CPU, and is on {x.device}")
-    layout = x.spec.layout
-    copy = compile_call(_PIN, x.spec, layout if layout.covers_block else None, None)(x)
-    result, octets, _ = _allocate_pinned(copy.spec)
-    octets[...] = backend_of(CPU).read_bytes(copy)
+    source, x = x.spec, _without_gaps(_PIN, x)
+    notify_listeners(TraceEvent("pin_memory", source, x.spec, "pin it once, and use it again"))
+    result, octets, _ = _allocate_pinned(x.spec)
+    octets[...] = backend_of(CPU).read_bytes(x)
     return result
 
 
@@ -44,6 +44,10 @@ class AsyncCopy:
     def __init__(self, tensor: Tensor, event: Event, source: Tensor) -> None:
         self._tensor, self._event = tensor, event
         self._source: Tensor | None = source
+
+    def __repr__(self) -> str:
+        state = "finished" if self.done else "unfinished"
+        return f"<AsyncCopy to {self._tensor.device}, {state}>"
 
     @property
     def done(self) -> bool:
@@ -88,22 +92,15 @@ def copy_async(x: Tensor, device: Device | str, /) -> AsyncCopy:
     other objects; RuntimeError while the stream captures a graph.
     """
     _check_tensor("copy_async", x)
+    if device is None:
+        raise_named_error("copy_async", "device must be a device or its name, got None", TypeError)
     target = as_device(device, "copy_async: device")
     if target.kind == x.device.kind:
         msg = f"copies between the CPU and CUDA devices, not from {x.device} to {target}"
         raise_named_error("copy_async", msg)
-    layout, gpu = x.spec.layout, driver()
-    # As in `to_device`: gaps are packed away, and padding of the host may not hold its value.
-    if not layout.covers_block:
-        x = compile_call(_COPY, x.spec, None, None)(x)
-    elif (
-        x.device == CPU
-        and layout.is_padded
-        and (layout.padding_value is not PaddingValue.UNSPECIFIED)
-    ):
-        x = compile_call(_COPY, x.spec, layout, None)(x)
+    gpu, source, x = driver(), x.spec, _without_gaps(_COPY, x)
     spec = TensorSpec(x.dtype, x.spec.layout, target)
-    notify_listeners(TraceEvent("copy_async", x.spec, spec))
+    notify_listeners(TraceEvent("copy_async", source, spec))
     on_device = x.device if target == CPU else target
     with gpu.using_device(on_device.number):
         stream = Stream.current(on_device)
@@ -119,6 +116,20 @@ def copy_async(x: Tensor, device: Device | str, /) -> AsyncCopy:
         return AsyncCopy(result, stream.record(), x)
 
 
+def _without_gaps(operation: Copy, x: Tensor) -> Tensor:
+    """Return `x`, or a copy if its memory has gaps or may not hold its padding value.
+
+    As in `to_device`: gaps are packed away, and padding of the host may hold anything.
+    """
+    layout = x.spec.layout
+    if not layout.covers_block:
+        return compile_call(operation, x.spec, None, None)(x)
+    is_filled = layout.is_padded and layout.padding_value is not PaddingValue.UNSPECIFIED
+    if x.device == CPU and is_filled:
+        return compile_call(operation, x.spec, layout, None)(x)
+    return x
+
+
 def _allocate_pinned(spec: TensorSpec) -> tuple[Tensor, Bytes, object]:
     """Return a tensor in new pinned memory, its uninitialised bytes, and the memory's owner."""
     octets, owner = driver().allocate_pinned(spec.layout.nbytes(spec.dtype))
@@ -128,4 +139,4 @@ def _allocate_pinned(spec: TensorSpec) -> tuple[Tensor, Bytes, object]:
 
 def _check_tensor(name: str, x: Any) -> None:
     if not isinstance(x, Tensor):
-        raise_named_error(name, f"x must be a tensor, got a {type(x).__name__}", TypeError)
+        raise_named_error(name, f"x must be a tensor, got {qualified_type_name(x)}", TypeError)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, NamedTuple
 
 from tensorlayout.cuda.engine.driver import driver
 from tensorlayout.cuda.engine.memory import as_stream
 from tensorlayout.devices import Device, as_device
-from tensorlayout.errors import raise_named_error, short_repr
+from tensorlayout.errors import qualified_type_name, raise_named_error, short_repr
 from tensorlayout.tensor import Tensor
 
 
@@ -47,11 +48,13 @@ def set_memory_limit(nbytes: int | None, device: Device | str | None = None) -> 
     Raises ValueError for a limit below 1, and for a device that is not available or no CUDA device;
     TypeError for other objects; RuntimeError if CuPy's current allocator has no limit.
     """
-    if isinstance(nbytes, bool) or not isinstance(nbytes, int | None):
-        msg = f"nbytes must be an integer or None, got {short_repr(nbytes)}"
-        raise_named_error("set_memory_limit", msg, TypeError)
-    if nbytes is not None and nbytes < 1:
-        raise_named_error("set_memory_limit", f"nbytes must be at least 1, got {nbytes}")
+    if nbytes is not None:
+        if isinstance(nbytes, bool) or not hasattr(nbytes, "__index__"):
+            msg = f"nbytes must be an integer or None, got {short_repr(nbytes)}"
+            raise_named_error("set_memory_limit", msg, TypeError)
+        nbytes = operator.index(nbytes)
+        if nbytes < 1:
+            raise_named_error("set_memory_limit", f"nbytes must be at least 1, got {nbytes}")
     driver().set_memory_limit(nbytes, cuda_device_number("set_memory_limit", device))
 
 
@@ -80,7 +83,7 @@ def record_stream(x: Tensor, stream: Any, /) -> None:
     objects.
     """
     if not isinstance(x, Tensor):
-        msg = f"x must be a tensor, got a {type(x).__name__}"
+        msg = f"x must be a tensor, got {qualified_type_name(x)}"
         raise_named_error("record_stream", msg, TypeError)
     if x.device.kind != "cuda":
         raise_named_error("record_stream", f"x must be on a CUDA device, and is on {x.device}")

@@ -16,7 +16,7 @@ from tensorlayout.cuda.engine import warm_up
 from tensorlayout.cuda.engine.driver import Kernel, driver
 from tensorlayout.cuda.engine.kernel_shapes import compiled_name, parameter_struct_type
 from tensorlayout.cuda.engine.launch import THREADS
-from tensorlayout.errors import raise_named_error, short_repr
+from tensorlayout.errors import qualified_type_name, raise_named_error, short_repr
 from tensorlayout.support.kernel_sources import kernel_directory
 
 _MOST_LISTED = 8  # kernels that an error lists
@@ -107,7 +107,7 @@ def raw_kernel(kernel: Kernel | str, /) -> RawKernel:
     if isinstance(kernel, Kernel):
         return RawKernel(kernel)
     if not isinstance(kernel, str):
-        msg = f"kernel must be a Kernel or a name, got a {type(kernel).__name__}"
+        msg = f"kernel must be a Kernel or a name, got {qualified_type_name(kernel)}"
         raise_named_error("raw_kernel", msg, TypeError)
     matches = _matches(driver().loaded_kernels(), kernel)
     matches = matches or _matches(warm_up.kernels_of_any_dtype(), kernel)

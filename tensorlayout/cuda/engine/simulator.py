@@ -272,6 +272,13 @@ class SimulatedBuffer(Buffer):
 # ---- Launching
 
 
+def _free_system_bytes() -> int | None:
+    """Return the system's free memory in bytes; None if it does not tell."""
+    if sys.platform == "linux":
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return None
+
+
 _Launch = struct_type(_HEADER, "Launch")
 
 _launching = fork_safe_lock()  # one launch at a time
@@ -442,7 +449,7 @@ class SimulatorDriver(Driver):
 
     def memory_stats(self, device: int) -> tuple[int, int, int | None, int | None]:
         used = self.ranges[device].total_bytes()  # there is no pool, which could reserve more
-        return used, used, self._free_bytes(device), self._limits[device]
+        return used, used, _free_system_bytes(), self._limits[device]
 
     def set_memory_limit(self, nbytes: int | None, device: int) -> None:
         self._limits[device] = nbytes
@@ -536,13 +543,11 @@ class SimulatorDriver(Driver):
             return None
 
     def _free_bytes(self, device: int) -> int | None:
-        """Return the free bytes of a device; None if the system does not tell."""
+        """Return the bytes that may still be allocated; None if the system does not tell."""
         limit = self._limits[device]
         if limit is not None:
             return max(0, limit - self.ranges[device].total_bytes())
-        if sys.platform == "linux":
-            return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        return None
+        return _free_system_bytes()
 
     def _live_ranges_containing(self, name: str, pointer: int, nbytes: int) -> LiveRanges:
         """Return the ranges of the device that contains these bytes. Raises ValueError if none."""

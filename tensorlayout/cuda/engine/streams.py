@@ -17,7 +17,7 @@ from tensorlayout.cuda.engine.driver import (
     UsedByStreams,
     driver,
 )
-from tensorlayout.cuda.engine.memory import as_stream
+from tensorlayout.cuda.engine.memory import as_stream, device_of_stream
 from tensorlayout.cuda.engine.pool import cuda_device_number
 from tensorlayout.devices import Device
 from tensorlayout.errors import check_flag, qualified_type_name, raise_named_error
@@ -68,11 +68,15 @@ class Stream:
 
         - `stream`: an object with ``__cuda_stream__``, which the result keeps alive; or an address,
           1 for the legacy default stream, 2 for the per-thread default stream.
-        - `device`: the CUDA device to which it belongs; None for the current one.
+        - `device`: the CUDA device to which it belongs; None for the one that the stream names, as
+          ours and CuPy's do, else for the current one.
 
-        Raises ValueError for 0 and negative numbers, TypeError for other objects.
+        Raises ValueError for 0 and negative numbers, and for another device than the stream names;
+        TypeError for other objects.
         """
-        number = cuda_device_number("Stream.from_external", device)
+        number = device_of_stream(stream) if device is None else None
+        if number is None:
+            number = cuda_device_number("Stream.from_external", device)
         external = as_stream("Stream.from_external", stream, Device("cuda", number))
         library = driver().streams.Stream
         match external.number:
@@ -124,7 +128,7 @@ class Stream:
     def record(self, event: Event | None = None) -> Event:
         """Record an event after the work enqueued so far, by default a new one; return it.
 
-        `event`: raises CUDA's error, a RuntimeError, if it belongs to another device.
+        Raises ValueError for an `event` of another device.
         """
         event = Event() if event is None else _as_event("record", event)
         event.record(self)
@@ -168,17 +172,26 @@ class Event:
     def __init__(self, *, timing: bool = False) -> None:
         self._timing = check_flag("Event", "timing", timing)
         self._event: Any = None
+        self._device: Device | None = None
+
+    def __repr__(self) -> str:
+        state = "never recorded" if self._event is None else f"of {self._device}"
+        return f"<Event {state}>"
 
     def record(self, stream: Stream | None = None) -> None:
         """Move the event after the work that a stream has now, by default the current one.
 
-        `stream`: raises CUDA's error, a RuntimeError, if it belongs to another device.
+        Raises ValueError for a `stream` of another device.
         """
         stream = Stream.current() if stream is None else _as_own_stream(stream)
         gpu = driver()
+        if self._device not in (None, stream.device):
+            msg = f"the event is of {self._device}, and the stream of {stream.device}"
+            raise_named_error("record", msg)
         with gpu.using_device(stream.device.number):
             if self._event is None:
                 self._event = gpu.streams.Event(disable_timing=not self._timing)
+                self._device = stream.device
             self._event.record(stream._stream)
 
     @property
@@ -198,14 +211,20 @@ class Event:
     def seconds_since(self, start: Event) -> float:
         """Return the **seconds** from `start` to this event, for which the host waits.
 
-        Raises ValueError if an event was never recorded, or has no timing.
+        Raises ValueError if an event was never recorded, or has no timing, or if the two are of
+        different devices.
         """
-        for event in (start, self):
-            _as_event("seconds_since", event)._recorded("seconds_since").synchronize()
+        for which, event in (("start", _as_event("seconds_since", start)), ("this event", self)):
             if not event._timing:
-                raise_named_error(
-                    "seconds_since", "the event has no timing; use Event(timing=True)"
-                )
+                msg = f"{which} has no timing; use Event(timing=True)"
+                raise_named_error("seconds_since", msg)
+            if event._event is None:
+                raise_named_error("seconds_since", f"{which} was never recorded")
+        if start._device != self._device:
+            msg = f"start is of {start._device}, and this event of {self._device}"
+            raise_named_error("seconds_since", msg)
+        for event in (start, self):
+            event._event.synchronize()
         return float(driver().streams.get_elapsed_time(start._event, self._event)) / 1e3
 
     def _recorded(self, name: str) -> Any:
@@ -216,7 +235,7 @@ class Event:
 
 def _as_event(name: str, event: Any) -> Event:
     if not isinstance(event, Event):
-        msg = f"event must be an Event, got a {qualified_type_name(event)}"
+        msg = f"event must be an Event, got {qualified_type_name(event)}"
         raise_named_error(name, msg, TypeError)
     return event
 
@@ -237,6 +256,10 @@ class Graph:
         self._graph: Any = None
         self._device = Device("cuda")
         self._memory = UsedByStreams(None, driver().keep_until_finished)
+
+    def __repr__(self) -> str:
+        state = "not captured" if self._graph is None else f"of {self._device}"
+        return f"<Graph {state}>"
 
     def launch(self, stream: Stream | None = None) -> None:
         """Enqueue all work of the graph on a stream, by default the current one.

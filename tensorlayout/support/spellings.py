@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import functools
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
@@ -61,6 +61,7 @@ norm: tl.linalg.norm(x)
 normal randn: tl.asarray(np.random.default_rng(seed).standard_normal(shape))
 numel: x.size
 randint: tl.asarray(np.random.default_rng(seed).integers(low, high, shape))
+pin_memory: tl.cuda.pin_memory(x)
 relu: tl.maximum(x, 0)
 repeat_interleave: tl.repeat(x, repeats, axis=axis)
 row_stack: tl.vstack(arrays)
@@ -101,7 +102,6 @@ int: x.astype(tl.int32); PyTorch's int has 32 bits
 is_contiguous: x.layout.is_row_major
 long: x.astype(tl.int64)
 numpy: np.asarray(x)
-pin_memory: tl.cuda.pin_memory(x)
 record_stream: tl.cuda.record_stream(x, stream)
 split: tl.split(x, sections, axis=axis); PyTorch's number is the size of a part
 t: x.T
@@ -110,10 +110,26 @@ type: x.astype(dtype)
 where: tl.where(condition, x, y)
 zero_: x.fill(0)
 """
+# Names of `torch.cuda` and `cupy.cuda`.
+_CUDA_TABLE = """
+CUDAGraph graph: tl.cuda.capture()
+Device device set_device: tl.using_device("cuda:0")
+ExternalStream: tl.cuda.Stream.from_external(stream)
+RawKernel RawModule: tl.cuda.raw_kernel(kernel)
+alloc_pinned_memory: tl.cuda.pin_memory(x)
+current_device: tl.default_device()
+device_count is_available: tl.__array_namespace_info__().devices()
+get_current_stream: tl.cuda.Stream.current()
+get_default_memory_pool: tl.cuda.memory_stats() and tl.cuda.empty_cache()
+max_memory_allocated mem_get_info memory_allocated memory_reserved: tl.cuda.memory_stats()
+set_per_process_memory_fraction: tl.cuda.set_memory_limit(nbytes)
+stream: tl.cuda.Stream(); it is current in a with block
+synchronize: tl.cuda.Stream.current().synchronize()
+"""
 _METHODS_IN_TABLE = """
 bmm chunk clamp clone contiguous cpu eq expand gather ge gt index_add index_select le lt
-masked_fill masked_select mm mul ne neg numel relu repeat_interleave rsqrt scatter sgn sigmoid
-softmax sub topk unbind unfold unsqueeze
+masked_fill masked_select mm mul ne neg numel pin_memory relu repeat_interleave rsqrt scatter sgn
+sigmoid softmax sub topk unbind unfold unsqueeze
 """
 _METHODS_AS_FUNCTIONS = """
 abs add divide exp expand_dims flip isnan log matmul maximum minimum multiply pow roll sqrt
@@ -127,6 +143,7 @@ def _parse_table(table: str) -> dict[str, str]:
 
 
 SPELLINGS = _parse_table(_TABLE)
+CUDA_SPELLINGS = _parse_table(_CUDA_TABLE)
 METHOD_SPELLINGS = {
     **{name: SPELLINGS[name] for name in _METHODS_IN_TABLE.split()},
     **{name: f"tl.{name}(x, …)" for name in _METHODS_AS_FUNCTIONS.split()},
@@ -151,13 +168,18 @@ def _format_hint(spelling: str) -> str:
     return f"; {remark}" if code == "nothing" else f"; use {code}{f'; {remark}' if remark else ''}"
 
 
-def make_module_getattr(module: str, names: Collection[str]) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a module with the public names `names`."""
+def make_module_getattr(
+    module: str, names: Collection[str], spellings: Mapping[str, str] = SPELLINGS
+) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a module with the public names `names`.
+
+    `spellings`: replacements of other libraries' names.
+    """
 
     @functools.lru_cache(maxsize=256)  # libraries may look a name up at every call
     def replacement_hint(name: str) -> str:
-        if name in SPELLINGS:
-            return _format_hint(SPELLINGS[name])
+        if name in spellings:
+            return _format_hint(spellings[name])
         # Not getattr, which would warn of deprecated names.
         numpy_function = vars(np).get(name)
         if isinstance(numpy_function, np.ufunc):

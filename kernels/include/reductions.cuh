@@ -391,12 +391,27 @@ struct Position {
                            int64_t step) {
         State found = none();
         if (rows <= 0) return found;
+        if constexpr (Rows * Length > 16) {  // at once, they would take too many registers
+            constexpr int Half = Rows / 2;
+            using Elements = const T(&)[Half][Length];
+            using Positions = const int64_t(&)[Half];
+            const State first = of(reinterpret_cast<Elements>(x[0]), rows,
+                                   reinterpret_cast<Positions>(positions[0]), step);
+            return join(first, of(reinterpret_cast<Elements>(x[Half]), rows - Half,
+                                  reinterpret_cast<Positions>(positions[Half]), step));
+        }
         const Quick<T> quick = quick_extreme<greatest>(x, rows);
-        if (!quick.any_nan && ascend<Rows, Length>(rows, positions, step)) {
+        const bool ascends = ascend<Rows, Length>(rows, positions, step);
+        if (!quick.any_nan && (Rows == 1 || ascends)) {
             int first = 0;
 #pragma unroll
             for (int n = Rows * Length - 1; n >= 0; --n)
                 if (n / Length < rows && number(x[n / Length][n % Length]) == quick.value) first = n;
+            if (Rows == 1 && !ascends) {
+#pragma unroll
+                for (int j = 0; j < Length; ++j)
+                    if (number(x[0][j]) == quick.value) first = j;
+            }
             int64_t begin = positions[0];
 #pragma unroll
             for (int k = 1; k < Rows; ++k)

@@ -11,7 +11,8 @@
 //                  along rows. In long rows, the elements before and after the aligned packs are
 //                  read one by one. LENGTH 1 accepts any strides, and is coalesced if the fastest
 //                  dimension is contiguous.
-// reduce_short     The same for results of one pack each: a thread reads those of 4 results.
+// reduce_short     All elements of one result per thread, in packs or one by one, for results of at
+//                  most 64 bytes. Consecutive threads write consecutive results.
 // reduce_columns   Packs of elements of different results: 16 bytes, or fewer if their states do
 //                  not fit in registers. Coalesced along columns, however few they are: rows of 3
 //                  channels are read as rows of 12 or 48 and folded at the end. If such rows are
@@ -284,6 +285,20 @@ struct Held {
     }
 };
 
+constexpr int BATCH = 4;  // packs that a thread reads at a time
+
+// Returns the state of the first `valid` packs.
+template <class F, class T, int Length>
+DEVICE typename F::State state_of(const Held<T, Length> (&packs)[BATCH], int valid,
+                                  const int64_t (&positions)[BATCH], int64_t step) {
+    T x[BATCH][Length];
+#pragma unroll
+    for (int k = 0; k < BATCH; ++k)
+#pragma unroll
+        for (int j = 0; j < Length; ++j) x[k][j] = packs[k].at(j);
+    return F::of(x, valid, positions, step);
+}
+
 // ---- Rows ---------------------------------------------------------------------------------------
 
 // The number of elements before the first aligned pack of a row, and the number of its packs.
@@ -299,67 +314,51 @@ DEVICE Row row_of(const Frame& p, const From<T>& from) {
     return {head, (p.run - head) / Length};
 }
 
-template <class F, int Length, int Rows, int Turns, class Path>
+template <class F, int Length, class Path>
 COMMON void rows(const Frame& p, const Path& groups, const Path& walk) {
     using T = typename F::Element;
     using State = typename F::State;
     using Number = NumberOf<Path>;
-    SHARED(uint64_t, words, (Shelf<State, Turns>::SIZE));
-    const Shelf<State, Turns> shelf{words};
+    SHARED(uint64_t, words, (Shelf<State, 1>::SIZE));
+    const Shelf<State, 1> shelf{words};
 
     const Spot spot = spot_of(p);
     const int64_t column = static_cast<int64_t>(spot.column_tile) * p.size_x.divisor + spot.x;
-    const uint64_t first_group = static_cast<uint64_t>(spot.tile) * (Turns * p.size_z);
-    From<T> from[Turns];
-    bool inside[Turns];
-#pragma unroll
-    for (int turn = 0; turn < Turns; ++turn) {
-        const uint64_t group = first_group + turn * p.size_z + spot.z;
-        inside[turn] = spot.inside && column < p.columns && group < static_cast<uint64_t>(p.groups);
-        const Steps at = steps_at(groups, static_cast<Number>(inside[turn] ? group : 0));
-        from[turn] = first_of<T>(p) + at.source + column * p.x.source +
-                     spot.w * p.w.source;
-    }
+    const uint64_t first_group = static_cast<uint64_t>(spot.tile) * p.size_z;
+    const uint64_t group = first_group + spot.z;
+    const bool inside =
+        spot.inside && column < p.columns && group < static_cast<uint64_t>(p.groups);
+    const From<T> from = first_of<T>(p) +
+                         steps_at(groups, static_cast<Number>(inside ? group : 0)).source +
+                         column * p.x.source + spot.w * p.w.source;
 
-    const Row row = Turns == 1 ? row_of<T, Length>(p, from[0]) : Row{0, p.rows};
+    const Row row = row_of<T, Length>(p, from);
     const int64_t first = p.first_position + spot.w * p.w.other;
     const int64_t begin = spot.chunk * p.chunk, stop = begin + p.chunk;
     const Number end = static_cast<Number>(stop < row.packs ? stop : row.packs);
-    State states[Turns];
-#pragma unroll
-    for (int turn = 0; turn < Turns; ++turn) states[turn] = F::none();
-    for (Number n = static_cast<Number>(begin) + spot.y; n < end; n += Rows * p.size_y.divisor) {
-        Held<T, Length> packs[Turns][Rows];
-        int64_t positions[Rows];
+    State states[1] = {F::none()};
+    for (Number n = static_cast<Number>(begin) + spot.y; n < end; n += BATCH * p.size_y.divisor) {
+        Held<T, Length> packs[BATCH];
+        int64_t positions[BATCH];
         int valid = 0;
 #pragma unroll
-        for (int k = 0; k < Rows; ++k) {
+        for (int k = 0; k < BATCH; ++k) {
             const Number mine = n + k * p.size_y.divisor;
             const bool reads = mine < end;
             valid += reads;
             const Steps at = steps_at(walk, reads ? mine : 0);
             positions[k] = first + at.other + row.head * p.position_step;
-#pragma unroll
-            for (int turn = 0; turn < Turns; ++turn)
-                packs[turn][k].load(reads && inside[turn], from[turn] + row.head + at.source);
+            packs[k].load(reads && inside, from + row.head + at.source);
         }
-#pragma unroll
-        for (int turn = 0; turn < Turns; ++turn) {
-            T x[Rows][Length];
-#pragma unroll
-            for (int k = 0; k < Rows; ++k)
-#pragma unroll
-                for (int j = 0; j < Length; ++j) x[k][j] = packs[turn][k].at(j);
-            const int taken = inside[turn] ? valid : 0;
-            states[turn] = F::join(states[turn], F::of(x, taken, positions, p.position_step));
-        }
+        states[0] = F::join(states[0], state_of<F>(packs, inside ? valid : 0, positions,
+                                                   p.position_step));
     }
-    if constexpr (Length > 1 && Turns == 1) {
+    if constexpr (Length > 1) {
         // Blocks of the first chunk read the elements before and after the packs.
-        const int64_t ends = spot.chunk == 0 && inside[0] && p.run ? p.run - row.packs * Length : 0;
+        const int64_t ends = spot.chunk == 0 && inside && p.run ? p.run - row.packs * Length : 0;
         for (int64_t n = spot.y; n < ends; n += p.size_y.divisor) {
             const int64_t element = n < row.head ? n : n + row.packs * Length;
-            const T x[1][1] = {{load(from[0] + element)}};
+            const T x[1][1] = {{load(from + element)}};
             const int64_t positions[1] = {first + element * p.position_step};
             states[0] = F::join(states[0], F::of(x, 1, positions, 0));
         }
@@ -371,12 +370,10 @@ COMMON void rows(const Frame& p, const Path& groups, const Path& walk) {
     join_lanes<F>(states, shelf, spot.w, size_w, 1, spot.inside && spot.y == 0, p.doublings_w);
     barrier();
     const bool leads = spot.inside && spot.y == 0 && spot.w == 0;
-#pragma unroll
-    for (int turn = 0; turn < Turns; ++turn)
-        shelf.save(states[turn], 0, (turn * p.size_z + spot.z) * size_x + spot.x, leads);
+    shelf.save(states[0], 0, spot.z * size_x + spot.x, leads);
     barrier();
     // Consecutive threads write consecutive results.
-    for (uint32_t n = threadIdx.x; n < Turns * p.size_z * size_x; n += THREADS) {
+    for (uint32_t n = threadIdx.x; n < p.size_z * size_x; n += THREADS) {
         const uint32_t z = p.size_x.divide(n), x = n - z * size_x;
         const int64_t own = static_cast<int64_t>(spot.column_tile) * size_x + x;
         const uint64_t group = first_group + z;
@@ -385,6 +382,38 @@ COMMON void rows(const Frame& p, const Path& groups, const Path& walk) {
         const Steps at = steps_at(groups, static_cast<Number>(group));
         write<F>(p, found, p.first_result + at.other + own * p.x.other, spot.chunk);
     }
+}
+
+// Each thread has a result; w: the reduced dimension that it reads in the inner loop.
+template <class F, int Length, class Path>
+COMMON void short_rows(const Frame& p, const Path& groups, const Path& walk) {
+    using T = typename F::Element;
+    using Number = NumberOf<Path>;
+    const Number group = static_cast<Number>(blockIdx.x) * THREADS + threadIdx.x;
+    if (group >= static_cast<Number>(p.groups)) return;
+    const Steps own = steps_at(groups, group);
+    const int32_t size_w = static_cast<int32_t>(p.size_w.divisor);
+    typename F::State state = F::none();
+    for (int32_t n = 0; n < p.rows; ++n) {
+        Steps at{0, 0};
+        if (n > 0) at = steps_at(walk, static_cast<Number>(n));
+        From<T> from = first_of<T>(p) + own.source + at.source;
+        int64_t position = p.first_position + at.other;
+        for (int32_t left = size_w; left > 0; left -= BATCH) {
+            Held<T, Length> packs[BATCH];
+            int64_t positions[BATCH];
+#pragma unroll
+            for (int k = 0; k < BATCH; ++k) {
+                packs[k].load(k < left, from);
+                positions[k] = position;
+                from = from + p.w.source;
+                position += p.w.other;
+            }
+            const int valid = left < BATCH ? left : BATCH;
+            state = F::join(state, state_of<F>(packs, valid, positions, p.position_step));
+        }
+    }
+    write<F>(p, state, p.first_result + own.other, 0);
 }
 
 // ---- Columns ------------------------------------------------------------------------------------
@@ -685,9 +714,13 @@ struct Both {
     const Frame& frame;
     Path groups, walk;
 };
-template <int Length, int Rows, int Turns>
+template <int Length>
 struct RowsWork : Both {
-    template <class F> void run() const { rows<F, Length, Rows, Turns>(frame, groups, walk); }
+    template <class F> void run() const { rows<F, Length>(frame, groups, walk); }
+};
+template <int Length>
+struct ShortWork : Both {
+    template <class F> void run() const { short_rows<F, Length>(frame, groups, walk); }
 };
 struct ColumnsWork : Both {
     template <class F> void run() const { columns<F>(frame, groups, walk); }
@@ -699,14 +732,16 @@ struct PartialsWork {
 
 #define RUN_PARTIALS() run_chosen(PartialsWork{p})
 #define RUN_ON_PATHS(...) run_chosen(__VA_ARGS__{{p.frame, path_of(p.groups), path_of(p.rows)}})
-#define RUN_ROWS(...) RUN_ON_PATHS(RowsWork<__VA_ARGS__>)
+#define RUN_ROWS(length) RUN_ON_PATHS(RowsWork<length>)
+#define RUN_SHORT(length) RUN_ON_PATHS(ShortWork<length>)
 #define RUN_COLUMNS() RUN_ON_PATHS(ColumnsWork)
 
 #elif !defined(TENSORLAYOUT_SIMULATOR)
 
 using Chosen = reductions::OPERATION<ELEMENT>;
 #define RUN_PARTIALS() partials<Chosen>(p)
-#define RUN_ROWS(...) rows<Chosen, __VA_ARGS__>(p.frame, p.groups, p.rows)
+#define RUN_ROWS(length) rows<Chosen, length>(p.frame, p.groups, p.rows)
+#define RUN_SHORT(length) short_rows<Chosen, length>(p.frame, p.groups, p.rows)
 #define RUN_COLUMNS() columns<Chosen>(p.frame, p.groups, p.rows)
 
 // LONGEST: the number of elements in 16 bytes, which the plan defines.
@@ -716,12 +751,12 @@ BLOCK_KERNEL(reduce_partials, Partials) { RUN_PARTIALS(); }
 #elif !defined(LENGTH)
 SHAPES(RANK = 2 4 0, INDEX = int32_t int64_t)
 BLOCK_KERNEL(reduce_columns, Reduction<RANK, INDEX>) { RUN_COLUMNS(); }
-#elif !defined(TURNS)
+#elif !defined(SHORT)
 SHAPES(RANK = 2 4 0, INDEX = int32_t int64_t, LENGTH = 1 LONGEST)
-BLOCK_KERNEL(reduce_rows, Reduction<RANK, INDEX>) { RUN_ROWS(LENGTH, 4, 1); }
+BLOCK_KERNEL(reduce_rows, Reduction<RANK, INDEX>) { RUN_ROWS(LENGTH); }
 #else
-SHAPES(RANK = 2 4 0, INDEX = int32_t int64_t, LENGTH = 1 LONGEST, TURNS = 4)
-BLOCK_KERNEL(reduce_short, Reduction<RANK, INDEX>) { RUN_ROWS(LENGTH, 1, TURNS); }
+SHAPES(RANK = 2 4 0, INDEX = int32_t int64_t, LENGTH = 1 LONGEST, SHORT = 1)
+BLOCK_KERNEL(reduce_short, Reduction<RANK, INDEX>) { RUN_SHORT(LENGTH); }
 #endif
 
 #endif

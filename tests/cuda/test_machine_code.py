@@ -144,7 +144,7 @@ def known_kernels():
     return {name: max(those, key=lambda item: item[0])[1] for name, those in results.items()}
 
 
-_NO_WIDTHS = ("RANK", "ROOM", "TURNS")
+_NO_WIDTHS = ("RANK", "ROOM", "SHORT")
 KERNELS = known_kernels()
 
 

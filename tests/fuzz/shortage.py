@@ -17,7 +17,8 @@ from tensors import NARROW
 import tensorlayout as tl
 from tensorlayout.cuda.engine.driver import driver
 
-OTHERS = re.compile(rf"\b({'|'.join(['bfloat16', *NARROW])})\b")
+# Types of other packages, and formats of blocks whose elements are of such types.
+OTHERS = re.compile(rf"\b({'|'.join(['bfloat16', *NARROW])}|mxfp\w+|nvfp4)\b")
 MOST = 200  # allocations of a call that fail, one in each try
 
 

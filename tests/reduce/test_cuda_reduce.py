@@ -160,6 +160,32 @@ def test_rows_cut_out_of_longer_ones_are_read_in_packs(driver, shape):
 
 
 @needs_compiler
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "complex128"])
+def test_results_of_few_elements(driver, dtype):
+    """Rows, columns and windows, reversed too, with equal elements in most of them."""
+    many, kernels = 4300, Counter()
+    shapes = [
+        (shape, (1 - shape.index(many),)) for n in range(1, 18) for shape in ((many, n), (n, many))
+    ]
+    for shape, axis in [*shapes, ((70, 3, 70, 4), (1, 3)), ((2, 2, 2200, 4), (0, 1, 3))]:
+        a = np.random.default_rng(0).integers(1, 5, shape).astype(dtype)
+        keys = [np.s_[...], np.s_[::-1, ::-1]]
+        if dtype == "float16":
+            a.ravel()[:: 7 * shape[-1]] = np.nan
+            keys += [np.s_[:, 1:]] * (shape[1] > 1)
+        for key in keys:
+            part, x = a[key], tl.asarray(a).to_device("cuda")[key]
+            with checking("bounds", "races", "count") as record:
+                check("count_nonzero", x, part, axis)
+            kernels.update(kernel.name for kernel in record.counts)
+            check("sum", x, part, axis)
+            if dtype != "complex128" and len(axis) == 1:
+                expected = np.asarray(np.argmin(part, axis=axis[0]))
+                same(tl.argmin(x, axis=axis[0]).to_device("cpu"), expected, f"{shape}, {key}")
+    assert kernels["reduce_short"] > kernels.total() / 2
+
+
+@needs_compiler
 def test_padding_is_never_read(driver):
     layout = Layout.padded((30, 50, 3), (32, 64, 4), None, tl.PaddingValue.UNSPECIFIED)
     a = numbers(layout.shape, np.float32)
@@ -329,15 +355,17 @@ def test_the_kernel_of_each_layout():
 
     assert name((64, 4096), (1,)) == "reduce_rows"
     assert name((5000, 4), (1,)) == "reduce_short"
-    assert name((5000, 12), (1,)) == "reduce_rows"
+    assert name((5000, 12), (1,)) == name((12, 5000), (0,)) == "reduce_short"
+    assert name((500, 13), (1,)) == "reduce_rows", "too few results for all multiprocessors"
+    assert name((5000, 20), (1,)) == "reduce_rows"
     assert name((5000, 12), (0,)) == "reduce_columns"
     assert name((5000, 3), (0,)) == "reduce_columns"
     assert name((5000, 517), (0,)) == "reduce_columns"
     assert name((50, 517), (0,)) == "reduce_rows"
     assert name((5000, 517), (1,)) == "reduce_rows"
-    assert name((5000, 7), (1,)) == "reduce_rows"
+    assert name((5000, 7), (1,)) == "reduce_short"
     assert name((5000, 2**31 + 1), (0,)) == "reduce_rows"
-    assert name((), None) == "reduce_rows"
+    assert name((), None) == "reduce_short"
 
 
 def test_indices_have_64_bits_only_where_the_furthest_offset_asks_for_it():

@@ -29,7 +29,6 @@ from tensorlayout.cuda.engine import (
 from tensorlayout.cuda.reduce.box import (
     MOST_TURNS,
     ROWS,
-    TURNS,
     ReductionAxes,
     ThreadBox,
     choose_thread_box,
@@ -186,6 +185,10 @@ def plan_reduce(
     # States with positions or exponents take more registers than their words.
     wide = words == 2 and not dtypes.is_in_category(plan.source.dtype, "complex floating")
     box = choose_thread_box(reduction_axes, itemsize, gcd(alignment, first), 4 if wide else words)
+    if functor == "sum" and box.name == "reduce_short" and box.length == 1:
+        # A thread adds few elements: in double, sums of 16-bit floats are rounded once.
+        is_float = dtypes.is_in_category(plan.source.dtype, "floating-point")
+        functor = "wide_sum" if is_float and itemsize == 2 else functor
     per_block, chunks = _rows_per_chunk_and_chunk_count(box)
     types = (("ELEMENT", c_type(plan.source.dtype)), ("LONGEST", str(WIDEST // itemsize)))
     walked = max(len(box.groups), len(box.rows))
@@ -197,7 +200,7 @@ def plan_reduce(
     if box.name != "reduce_columns":
         shape["LENGTH"] = box.length
     if box.name == "reduce_short":
-        shape["TURNS"] = TURNS
+        shape["SHORT"] = 1
     more, begins, numbers, places = fused_source or FusedSource()
     counts = {"OPERANDS": len(begins), "NUMBERS": numbers}
     chosen = kernel_with_macros(FILE, box.name, (*types, *more), functor, **shape)
@@ -221,6 +224,8 @@ def plan_reduce(
 def _rows_per_chunk_and_chunk_count(box: ThreadBox) -> tuple[int, int]:
     """Return the rows of a chunk, and the number of chunks."""
     count, batch = box.row_count, box.size_y * ROWS
+    if box.name == "reduce_short":
+        return count, 1
     # As many chunks as fill the GPU, but none so short that the second launch does not pay.
     # Accuracy has the last word: no thread takes more than MOST_TURNS turns, even if the GPU is
     # full.

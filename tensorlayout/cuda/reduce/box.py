@@ -13,15 +13,15 @@ from tensorlayout.cuda.engine import SECTOR, THREADS, WIDEST
 from tensorlayout.layout import Axis, merge_axes, reverse_axes
 from tensorlayout.plan import ReducePlan
 
-# Packs that a thread reads at a time; results of a thread, if they have one pack each.
-ROWS = 4
-TURNS = 4
+ROWS = 4  # packs that a thread reads at a time
 
 # Most turns of a thread, which bounds the rounding error of its sum.
 MOST_TURNS = 128
 
 # Rows of a box have at least this many bytes, as far as the source allows.
 _SEGMENT = 64
+
+_MOST_ALONE = 16  # packs of a result that one thread reads, if there are enough results
 
 _MULTIPROCESSORS = 132  # of an H100
 
@@ -123,8 +123,7 @@ class ThreadBox(NamedTuple):
     @property
     def tiles(self) -> int:
         """Number of blocks of a chunk."""
-        turns = TURNS if self.name == "reduce_short" else 1
-        return -(-self.group_count // (self.size_z * turns)) * self.column_tiles
+        return -(-self.group_count // self.size_z) * self.column_tiles
 
 
 def _even_part_size(count: int, max_size: int, item_bytes: int) -> int:
@@ -152,7 +151,9 @@ def choose_thread_box(
     rows = tuple([axis for axis in axes if axis.tag])
     if not axes or axes[-1].tag:
         box = _row_thread_box(groups, rows, axes, itemsize, alignment)
-    elif axes[-1].strides[SOURCE] == 1:
+    else:
+        box = _short_thread_box(groups, rows, 1, _MOST_ALONE)
+    if box is None and axes[-1].strides[SOURCE] == 1:
         length = WIDEST // itemsize
         # A thread has a state for each column of its pack.
         while length * state_registers > _REGISTERS:
@@ -177,20 +178,27 @@ def _row_thread_box(
     if not rows or rows[-1].strides[SOURCE] != 1:
         length = 1
     step = rows[-1].strides[OTHER] if rows else 0
+    # A thread may read all of a short row, or of one that is too short to have an aligned pack.
+    most = min(_SEGMENT // itemsize, max(_MOST_ALONE, 2 * length - 1))
     if length > 1:
         *slower, last = rows
         packs = Axis(last.size // length, (length, length * step), True)
-        # In order of preference: packs, if all rows begin at whole ones; packs of one row, whose
-        # aligned part the kernel finds; single elements.
+        # In order of preference: packs, if all rows begin at whole ones; all elements by one
+        # thread; packs of one row, whose aligned part the kernel finds; single elements.
         aligned = alignment % WIDEST == 0 and _source_strides_fit_packs([*slower, *groups], length)
         if aligned and last.size % length == 0:
             rows = (*slower, packs)
+        elif (alone := _short_thread_box(groups, rows, 1, most, step)) is not None:
+            return alone
         elif not slower and last.size >= 2 * length:
             return ThreadBox(
                 "reduce_rows", length, groups, (packs,), run=last.size, position_step=step
             )
         else:
             length = 1
+    alone = _short_thread_box(groups, rows, length, most // length, step)
+    if alone is not None:
+        return alone
     box = ThreadBox("reduce_rows", length, groups, rows, position_step=step)
     # Short runs next to those of other results: a row of threads reads the runs of several results.
     if len(rows) > 1 and len(groups) and axes[-2] is groups[-1]:
@@ -200,6 +208,19 @@ def _row_thread_box(
             size_x = _even_part_size(beside.size, THREADS // run.size, nbytes)
             box = box._replace(groups=groups[:-1], rows=rows[:-1], x=beside, w=run, size_x=size_x)
     return box
+
+
+def _short_thread_box(
+    groups: tuple[Axis, ...], rows: tuple[Axis, ...], length: int, most: int, step: int = 0
+) -> ThreadBox | None:
+    """Return the box in which a thread reads all packs of a result; None if those exceed `most`."""
+    packs = prod([axis.size for axis in rows])
+    results = prod([axis.size for axis in groups])
+    # Several threads share a result if there are too few for all multiprocessors.
+    if packs > most or (packs > ROWS and results < _MULTIPROCESSORS * _WARP):
+        return None
+    *slower, last = rows or (Axis(1, (0, 0), True),)
+    return ThreadBox("reduce_short", length, groups, tuple(slower), w=last, position_step=step)
 
 
 def _column_thread_box(
@@ -254,14 +275,12 @@ def _column_thread_box(
 
 def _assign_thread_counts(box: ThreadBox, itemsize: int) -> ThreadBox:
     """Return the box with the threads that share a result (y), and the groups of a block (z)."""
+    if box.name == "reduce_short":
+        return box._replace(size_z=THREADS)
     beside = box.size_x * box.w.size
     room = THREADS // beside
     count, groups = box.row_count, box.group_count
     segment = beside * box.length * itemsize  # bytes side by side
-    if box.name == "reduce_rows" and count == 1 and not box.run:
-        z = _round_to_sectors_if_little_lost(min(room, groups), segment)
-        if groups >= TURNS * z:
-            return box._replace(name="reduce_short", size_z=z)
     # Powers of two, so that shuffles join the threads of a result. Few threads for each, with whole
     # batches of ROWS packs, as long as that leaves a block for each multiprocessor and threads read
     # _SEGMENT bytes side by side. One pack for each thread if all of them together are so few.

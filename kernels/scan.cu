@@ -22,7 +22,7 @@
 //               runs.
 // scan_columns  32 lines side by side, one for each lane. Each of 8 warps scans 8 positions and
 //               passes its totals on through shared memory. Coalesced as far as the lines are
-//               neighbours.
+//               neighbours. `whole_columns`: each thread scans a line alone, if lines are short.
 //
 // Few long lines are cut into chunks that blocks scan at once. In scan_rows and scan_columns there are
 // two launches: `totals` writes the total of each chunk, and `results` begins with the totals of the
@@ -53,7 +53,7 @@
 #define COMMON DEVICE
 #endif
 
-enum Task { totals, results };
+enum Task { totals, results, whole_columns };
 
 using Number = choose<is_complex<RESULT>, complex<double>,
     choose<is_floating<RESULT>, double, choose<sizeof(RESULT) == 8, uint64_t, uint32_t>>>;
@@ -647,8 +647,36 @@ DEVICE Running hand_on(const Running& own, uint32_t having, Total (&sums)[2 * TH
     return before;
 }
 
+// Scans lines that each have a thread.
+template <int Rank, class Index>
+DEVICE void scan_whole_columns(const ColumnScan<Rank, Index>& p) {
+    const Index line = static_cast<Index>(blockIdx.x) * THREADS + threadIdx.x;
+    const bool inside = line < p.lines;
+    Index at[2];
+    p.walk.offsets(static_cast<Unsigned<Index>>(inside ? line : 0), at);
+    const SOURCE* const from = static_cast<const SOURCE*>(p.from) + (at[0] - p.back);
+    RESULT* const to = static_cast<RESULT*>(p.to) + at[1];
+    Running own{Total{}, false};
+    for (Index top = 0; top < p.length; top += PER_WARP) {
+        SOURCE found[PER_WARP];
+#pragma unroll
+        for (int k = 0; k < PER_WARP; ++k) {
+            const bool there = inside && top + k >= p.initial && top + k < p.length;
+            found[k] = load_if(there, from + (there ? top + k : p.initial) * p.along);
+        }
+#pragma unroll
+        for (int k = 0; k < PER_WARP; ++k) {
+            const Index position = top + k;
+            if (position >= p.initial) own = own.then(total_of(found[k]));
+            const Total value = position < p.initial ? start_value() : own.value;
+            store_if(inside && position < p.length, to + position * p.pace, result_of(value));
+        }
+    }
+}
+
 template <int Rank, class Index, Task Doing>
 DEVICE void columns(const ColumnScan<Rank, Index>& p) {
+    if constexpr (Doing == Task::whole_columns) return scan_whole_columns(p);
     SHARED(Total, sums, 2 * THREADS);
     const uint32_t number = p.chunks.divide(blockIdx.x);
     const int32_t chunk = static_cast<int32_t>(blockIdx.x - number * p.chunks.divisor);
@@ -737,6 +765,6 @@ BLOCK_KERNEL(scan_rows, RowScan<RANK, INDEX>) { rows<RANK, INDEX, ROWS>(p); }
 SHAPES(RANK = 1 2 0, INDEX = int32_t int64_t, LINES = whole_lines linked_tiles)
 BLOCK_KERNEL(scan_lines, LineScan<RANK, INDEX>) { lines<RANK, INDEX, LINES>(p); }
 #else
-SHAPES(RANK = 1 2 0, INDEX = int32_t int64_t, COLUMNS = totals results)
+SHAPES(RANK = 1 2 0, INDEX = int32_t int64_t, COLUMNS = totals results whole_columns)
 BLOCK_KERNEL(scan_columns, ColumnScan<RANK, INDEX>) { columns<RANK, INDEX, COLUMNS>(p); }
 #endif

@@ -32,6 +32,7 @@ TILE = 9 * THREADS
 # Threads of a warp: scan_columns gives each of them a line.
 _LANES = 32
 _STEP = 64  # positions that a block of `scan_columns` holds at once
+_MANY_LINES = 2**15  # from which on a thread scans a line of up to _STEP positions alone
 
 # Elements of a tile: threads may be shifted by up to 32, to begin where a sector begins.
 CAPACITY = TILE - 32
@@ -129,6 +130,9 @@ def plan_scan(plan: ScanPlan, alignments: tuple[int, ...] = ()) -> Launches | No
         scratch = (totals * total_bytes, flags.size * 4)
         return Launches((fill, launch("linked_tiles", 2)), scratch=scratch)
     members["chunks"] = divisor32_struct(chunks)
+    if case == "columns" and _are_columns_short(lines):
+        groups = -(-groups * _LANES // THREADS)
+        return Launches((launch("whole_columns", 0),))
     if chunks == 1:
         return Launches((launch("results", 0),))
     totals = lines.outer_count * lines.inner_count * chunks * total_bytes
@@ -264,6 +268,15 @@ def _tiles_per_chunk_and_chunk_count(tiles: int, groups: int) -> tuple[int, int]
 
 
 # ---- Columns
+
+
+def _are_columns_short(lines: _ScanLines) -> bool:
+    """Return whether each thread scans a line alone: the warps of a block would have few positions.
+
+    Longer lines need many of them, so that enough reads are under way.
+    """
+    count, length = lines.outer_count * lines.inner_count, lines.line_length
+    return length <= _STEP // 8 or (length <= _STEP and count >= _MANY_LINES)
 
 
 def _plan_column_scan(lines: _ScanLines) -> _ScanWork:

@@ -244,6 +244,18 @@ def _contains(self: Tensor, value: Any, /) -> bool:
     return bool(xp.any(xp.equal(self, item)))
 
 
+def _make_power_operator(operation: Any) -> Any:
+    """Return ``__pow__``; ``x**2`` is `square`, as in NumPy, which takes a fraction of the time."""
+    raise_to_power = dispatch.make_operator(operation)
+
+    def power(self: Tensor, other: Any, /) -> Any:
+        if type(other) is int and other == 2 and dtypes.is_in_category(self.dtype, "numeric"):
+            return xp.square(self)
+        return raise_to_power(self, other)
+
+    return power
+
+
 class SpecialMethods(Methods):
     """`Methods`, and the special methods of Python and other libraries, which need no guard."""
 
@@ -269,6 +281,7 @@ def bind_tensor_methods() -> None:
     methods_by_name: dict[str, Any] = {}
     for name, function in (_OPERATORS | _COMPARISONS).items():
         methods_by_name[f"__{name}__"] = dispatch.make_operator(function.operation)
+    methods_by_name["__pow__"] = _make_power_operator(_OPERATORS["pow"].operation)
     # Comparisons have no reflected methods: for 1 < x Python calls x.__gt__(1).
     for name, function in _OPERATORS.items():
         methods_by_name[f"__r{name}__"] = dispatch.make_reflected_operator(function.operation)

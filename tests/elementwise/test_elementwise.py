@@ -23,6 +23,22 @@ def test_sums_and_products_of_bools():
     same(x, np.array([True, True]))
 
 
+@pytest.mark.parametrize("dtype", DTYPES["numeric"])
+def test_the_second_power_is_the_square(dtype):
+    array = np.array([0, 1, 3, -0.0, 13]).astype(as_dtype(dtype))
+    x = asarray(array)
+    with tl.trace() as seen:
+        result = x**2
+    same(result, array * array)
+    assert [record.name for record in seen] == ["square"]
+
+
+def test_second_powers_of_other_dtypes():
+    assert (asarray(np.array([True, False])) ** 2).tolist() == [1, 0]
+    with pytest.raises(TypeError, match=r"^pow: nothing is computed with narrow dtypes"):
+        tl.zeros(3, dtype=tl.float8_e5m2) ** 2
+
+
 @pytest.mark.parametrize("size", [2047, 2048, 5000])
 def test_one_condition_for_all_elements(size):
     """From 2048 elements on, a condition is sampled before anything is chosen."""

@@ -17,7 +17,7 @@ from tensorlayout.tracing.record import Line
 # Behind each line what a trace has of it, in order; a line without has nothing.
 PROGRAM = """\
 y = x + 1  # add
-y = x ** 2 + x * x  # pow multiply add
+y = x ** 2 + x * x  # square multiply add
 y = x @ x.T  # T matmul
 y = x.copy()  # copy
 y += x  # add

@@ -121,6 +121,24 @@ def test_into_a_window_nothing_else_is_touched(driver, initial):
 
 
 @needs_compiler
+@pytest.mark.parametrize("initial", [False, True])
+def test_short_columns(driver, initial):
+    """A thread has a whole one: in batches of 8 positions, and with other axes around."""
+    shapes = [(n, 40) for n in (1, 2, 7, 8)] + [(n, 33_000) for n in (8, 9, 17, 63)]
+    for shape in [*shapes, (3, 5, 34), (2, 3, 2, 17, 2)]:
+        array = integers(shape)
+        for axis in range(len(shape) - 1):
+            with checking("bounds", "initialized") as record:
+                scanned_exactly(array, axis, initial)
+            for kernel in record.counts:
+                tasks = dict(kernel.shape)
+                assert tasks.get("COLUMNS", "whole_columns") == "whole_columns"
+    floats = np.where(np.arange(8 * 50).reshape(8, 50) % 7, 2.0**-600, 2.0**600)
+    product = on_host(tl.cumulative_prod(tl.asarray(floats, device="cuda"), axis=0))
+    np.testing.assert_array_equal(np.asarray(product)[1], floats[0] * floats[1])
+
+
+@needs_compiler
 @pytest.mark.parametrize("dtypes", [("int8", "int8"), ("int64", "int8")])
 def test_lines_that_begin_anywhere(driver, dtypes):
     """Inside packs of the source and of the result, alike or not; around the ends of tiles."""
@@ -353,7 +371,15 @@ def name(shape, axis, minor_to_major=None):
 def test_the_case_of_each_shape():
     assert case((0, 3), 1) is None
     assert name((5, 31), 0) == "scan_rows"
-    assert name((5, 32), 0) == "scan_columns"
+    assert name((5, 32), 0) == name((5, 2**15), 0) == "scan_columns"
+    for shape, alone in (
+        ((8, 40), True),
+        ((9, 40), False),
+        ((64, 2**15), True),
+        ((65, 2**15), False),
+    ):
+        task = dict(case(shape, 0).launches[-1].kernel.shape)["COLUMNS"]
+        assert task == ("whole_columns" if alone else "results")
     assert name((5, 32), 0, (0, 1)) == "scan_rows"
     assert name((5, 15), 1) == "scan_rows"  # shorter than what a thread has
     assert name((5, 16), 1) == "scan_lines"

@@ -67,6 +67,7 @@ def _elementwise() -> Iterator[PeerRow]:
         operands = {"x": _whole(*_SQUARE), name: _whole(*other)}
         yield PeerRow(f"x + {name}", operands, f"x + {name}", f"x + {name}")
     x, y = _whole(*_LINE), _whole(*_LINE)
+    yield PeerRow("x**2", {"x": x}, "x**2", "x**2")
     yield PeerRow("exp(x)", {"x": f"{x} / 100"}, "exp(x)", "cp.exp(x)", exact=False)
     operands = {"x": x, "y": y, "m": f"{x} > 50"}
     cub = "[z := cp.empty_like(x), call('where_float32', m, x, y, z, x.size)][0]"
@@ -133,19 +134,21 @@ def _reductions() -> Iterator[PeerRow]:
     x = {"x": _whole(*_LINE, dtype="float64")}
     cub = _cub("sum_float64", "x", "y", "x.size", dtype="float64")
     yield PeerRow("sum(x)", x, "sum(x)", "x.sum()", cub, exact=False)
-    for shape in ((30_000, 33), (10_000, 100), _SQUARE, (500, 2040)):
+    for shape in ((100_000, 3), (50_000, 8), (50_000, 13), (30_000, 33), (10_000, 100), _SQUARE,
+                  (500, 2040)):  # fmt: skip
         cub = _cub("rows_sum_float32", "x", "y", "*x.shape", size="x.shape[0]")
         operands = {"x": _whole(*shape)}
         yield PeerRow("sum(x, axis=1)", operands, "sum(x, axis=1)", "x.sum(axis=1)", cub,
                       exact=False)  # fmt: skip
-    x = {"x": _whole(*_SQUARE)}
-    yield PeerRow("sum(x, axis=0)", x, "sum(x, axis=0)", "x.sum(axis=0)", exact=False)
+    for shape in ((3, 300_000), _SQUARE):
+        x = {"x": _whole(*shape)}
+        yield PeerRow("sum(x, axis=0)", x, "sum(x, axis=0)", "x.sum(axis=0)", exact=False)
     cub = _cub("rows_max_float32", "x", "y", "*x.shape", size="x.shape[0]")
     yield PeerRow("max(x, axis=1)", x, "max(x, axis=1)", "x.max(axis=1)", cub)
     rows_argmax = _cub(
         "rows_argmax_float32", "x", "y", "*x.shape", size="(x.shape[0], 2)", dtype="int32"
     )
-    for shape in (_SQUARE, (10_000, 100)):
+    for shape in ((50_000, 7), _SQUARE, (10_000, 100)):
         operands = {"x": _whole(*shape)}
         yield PeerRow("argmax(x, axis=1)", operands, "argmax(x, axis=1)", "x.argmax(axis=1)",
                       f"{rows_argmax}[:, 0]")  # fmt: skip
@@ -166,9 +169,9 @@ def _scans() -> Iterator[PeerRow]:
         cub = _cub(f"cumsum_{dtype}", "x", "y", "x.size", size="x.size", dtype=dtype)
         call = "cumulative_sum(x)"
         yield PeerRow(call, x, call, "cp.cumsum(x)", cub, exact=False)
-    for axis in (1, 0):
+    for axis, shape in ((1, (512, 512)), (0, (512, 512)), (0, (8, 40_000))):
         call, theirs = f"cumulative_sum(x, axis={axis})", f"cp.cumsum(x, axis={axis})"
-        yield PeerRow(call, {"x": _whole(512, 512)}, call, theirs, exact=False)
+        yield PeerRow(call, {"x": _whole(*shape)}, call, theirs, exact=False)
 
 
 def _positions() -> Iterator[PeerRow]:

@@ -23,6 +23,8 @@ from tensorlayout.tensor import Tensor
 # Up to this size NumPy's stable sorts take less time than avoiding them.
 _FEW = 512
 
+_LOWER_HALF = 2**32 - 1  # of the bits of a key
+
 # Maximum number of dimensions that NumPy sorts.
 _MOST_DIMS = 32
 
@@ -73,7 +75,7 @@ def compile_top_k(plan: TopKPlan) -> Write:
         )
 
         def write_top_k_block(key: Key) -> None:
-            first = _argsort_lines(source[key], plan.descending, True)[..., :count]
+            first = _first_of_argsort(source[key], plan.descending, count)
             top_positions[key] = first
             top_values[key] = np.take_along_axis(source[key], first, -1)
 
@@ -142,6 +144,27 @@ def _argsort_lines(x: Array, descending: bool, stable: bool) -> Array:
     return _argsort_keys(~numbers if descending else numbers, stable).reshape(x.shape)
 
 
+def _first_of_argsort(x: Array, descending: bool, count: int) -> Array:
+    """Return the first `count` positions that sort each line; equal elements keep their order."""
+    numbers = _integer_sort_keys(_lines_as_rows(x))
+    numbers = ~numbers if descending else numbers
+    if numbers.itemsize < 8:
+        wide = numbers if numbers.itemsize == 4 else numbers.astype(np.int32)
+        keys = _keys_with_positions(wide)
+        keys.partition(count - 1, -1)
+        first = np.sort(keys[:, :count], -1)
+        return (first & _LOWER_HALF).reshape(*x.shape[:-1], count)
+    last = np.partition(numbers, count - 1, -1)[:, count - 1 : count]
+    taken = numbers <= last
+    if np.count_nonzero(taken) > count * len(numbers):  # some lines have more that equal the last
+        room = count - np.count_nonzero(numbers < last, -1, keepdims=True)
+        equal = numbers == last
+        taken &= ~equal | (np.cumsum(equal, -1) <= room)
+    positions = np.nonzero(taken)[1].reshape(len(numbers), count)
+    order = _argsort_keys(np.take_along_axis(numbers, positions, -1), True)
+    return np.take_along_axis(positions, order, -1).reshape(*x.shape[:-1], count)
+
+
 _LINE_SORTERS = {"values": _sort_lines, "positions": _argsort_lines}
 
 
@@ -158,11 +181,18 @@ def _argsort_keys(numbers: Array, stable: bool) -> Array:
     if numbers.itemsize != 4:
         fast = numbers.itemsize == 8 and not stable
         return np.argsort(numbers, -1, kind="quicksort" if fast else "stable")
-    # Sort 64-bit keys: the number in the upper half, its position in the lower. No two keys are
-    # equal, so the fast unstable sort is stable here.
-    both = np.empty(numbers.shape, f"{numbers.dtype.kind}8")
-    lower, upper = np.moveaxis(both.view(np.uint32).reshape(*numbers.shape, 2), -1, 0)
+    keys = _keys_with_positions(numbers)
+    keys.sort(-1)
+    np.bitwise_and(keys, _LOWER_HALF, out=keys)
+    return keys.view(np.int64)
+
+
+def _keys_with_positions(numbers: Array) -> Array:
+    """Return 64-bit keys: the 32-bit number in the upper half, its position in the lower.
+
+    No two keys are equal, so fast unstable sorts are stable here.
+    """
+    keys = np.empty(numbers.shape, f"{numbers.dtype.kind}8")
+    lower, upper = np.moveaxis(keys.view(np.uint32).reshape(*numbers.shape, 2), -1, 0)
     upper[...], lower[...] = numbers.view(np.uint32), np.arange(numbers.shape[-1], dtype=np.uint32)
-    both.sort(-1)
-    upper[...] = 0
-    return both.view(np.int64)
+    return keys

@@ -86,3 +86,19 @@ def test_the_first_of_narrow_numbers_and_bools():
     flags = tl.top_k(asarray(np.array([[False, True, True], [False, False, True]])), 2)
     assert flags.values.tolist() == [[True, True], [True, False]]
     assert flags.indices.tolist() == [[1, 2], [2, 0]]
+
+
+@pytest.mark.parametrize("dtype", DTYPES["real numeric"])
+def test_the_first_of_many_with_equal_elements(dtype):
+    """Those at the ends of the range, zeros of either sign and NaN are among them."""
+    kind = as_dtype(dtype)
+    ends = [np.iinfo(kind).min, np.iinfo(kind).max] if kind.kind in "iu" else [np.nan, -np.inf]
+    few = np.array([*ends, 0, 0, 1, 2, 100], object).astype(kind)
+    few[3] = np.negative(few[3])
+    array = np.random.default_rng(0).choice(few, (3, 57))
+    for count in (1, 2, 20, 56, 57):
+        for mode in ("largest", "smallest"):
+            values, indices = tl.top_k(asarray(array), count, mode=mode)
+            expected = sorted_positions(array, 1, mode == "largest")[:, :count]
+            same(indices, expected)
+            same(values, np.take_along_axis(array, expected, 1))

@@ -39,6 +39,7 @@ def on_host(x):
 def test_a_launch_again(copied):
     x, y, kernel, log = copied
     y[...] = 0
+    assert repr(log) == f"<KernelCounts of launches, {kernel.symbol}: 1>"
     launches = driver().counters.launches
     tl.cuda.raw_kernel(kernel)(*log.last_launch(kernel))
     assert driver().counters.launches == launches + 1

@@ -113,6 +113,10 @@ class KernelCounts(Mapping[Kernel, Counts]):
         self._arguments: dict[Kernel, tuple[Any, bytes]] = {}
         self.timed: list[tuple[Kernel, Any]] = []
 
+    def __repr__(self) -> str:
+        launches = [f"{kernel.symbol}: {n.launches}" for kernel, n in self._counts.items()]
+        return f"<KernelCounts of launches, {', '.join(launches) or 'none'}>"
+
     @property
     def counts(self) -> dict[Kernel, Counts]:
         """Counts of all kernels; waits for timed launches."""

@@ -11,8 +11,8 @@
 //                  along rows. In long rows, the elements before and after the aligned packs are
 //                  read one by one. LENGTH 1 accepts any strides, and is coalesced if the fastest
 //                  dimension is contiguous.
-// reduce_short     All elements of one result per thread, in packs or one by one, for results of at
-//                  most 64 bytes. Consecutive threads write consecutive results.
+// reduce_short     All elements of one result per thread, in packs or one by one: rows of at most 64
+//                  bytes, or up to 16 rows. Consecutive threads write consecutive results.
 // reduce_columns   Packs of elements of different results: 16 bytes, or fewer if their states do
 //                  not fit in registers. Coalesced along columns, however few they are: rows of 3
 //                  channels are read as rows of 12 or 48 and folded at the end. If such rows are
@@ -26,9 +26,8 @@
 //
 // Bytes moved per element: its own, once. A chunk of a result also writes 8 to 24 bytes, which are
 // read once.
-// Best: rows or columns that begin at multiples of 16 bytes. Worst: short rows of 1-byte elements
-// (each takes a thread and 16 bytes of shared memory), and fastest dimensions that are not
-// contiguous.
+// Best: rows or columns that begin at multiples of 16 bytes. Worst: short rows of 1-byte elements,
+// which a thread reads one by one, and fastest dimensions that are not contiguous.
 //
 // With CHAIN, the elements are not in memory: a chain of functions, as in fuse.cu, computes each
 // element from OPERANDS operands when it is read (chained.cuh).

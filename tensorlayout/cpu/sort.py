@@ -155,12 +155,12 @@ def _first_of_argsort(x: Array, descending: bool, count: int) -> Array:
         first = np.sort(keys[:, :count], -1)
         return (first & _LOWER_HALF).reshape(*x.shape[:-1], count)
     last = np.partition(numbers, count - 1, -1)[:, count - 1 : count]
-    taken = numbers <= last
-    if np.count_nonzero(taken) > count * len(numbers):  # some lines have more that equal the last
+    selected = numbers <= last
+    if np.count_nonzero(selected) > count * len(numbers):  # some lines have more that equal the last
         room = count - np.count_nonzero(numbers < last, -1, keepdims=True)
         equal = numbers == last
-        taken &= ~equal | (np.cumsum(equal, -1) <= room)
-    positions = np.nonzero(taken)[1].reshape(len(numbers), count)
+        selected &= ~equal | (np.cumsum(equal, -1) <= room)
+    positions = np.nonzero(selected)[1].reshape(len(numbers), count)
     order = _argsort_keys(np.take_along_axis(numbers, positions, -1), True)
     return np.take_along_axis(positions, order, -1).reshape(*x.shape[:-1], count)
 

@@ -90,7 +90,7 @@ def test_the_first_of_narrow_numbers_and_bools():
 
 @pytest.mark.parametrize("dtype", DTYPES["real numeric"])
 def test_the_first_of_many_with_equal_elements(dtype):
-    """Those at the ends of the range, zeros of either sign and NaN are among them."""
+    """Ends of the range, zeros of either sign and NaN are among them."""
     kind = as_dtype(dtype)
     ends = [np.iinfo(kind).min, np.iinfo(kind).max] if kind.kind in "iu" else [np.nan, -np.inf]
     few = np.array([*ends, 0, 0, 1, 2, 100], object).astype(kind)

@@ -156,7 +156,7 @@ def _first_of_argsort(x: Array, descending: bool, count: int) -> Array:
         return (first & _LOWER_HALF).reshape(*x.shape[:-1], count)
     last = np.partition(numbers, count - 1, -1)[:, count - 1 : count]
     selected = numbers <= last
-    if np.count_nonzero(selected) > count * len(numbers):  # some lines have more that equal the last
+    if np.count_nonzero(selected) > count * len(numbers):  # more elements equal the last
         room = count - np.count_nonzero(numbers < last, -1, keepdims=True)
         equal = numbers == last
         selected &= ~equal | (np.cumsum(equal, -1) <= room)

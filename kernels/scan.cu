@@ -35,7 +35,10 @@
 // Bytes moved per element: one read and one write; with `totals`, two reads. Floats are added in
 // double and each result is rounded once; integers wrap. Products of floats: see scaled.cuh.
 #if defined(LINES) && !defined(SCALED)
-#define LEAST_BLOCKS (sizeof(INDEX) == 4 && RANK > 0 && sizeof(RESULT) < 16 ? 4 : 3)
+// Totals of 16 floats of 2 bytes take more registers than those of wider elements.
+#define HAS_MANY_TOTALS (sizeof(RESULT) == 2 && (RANK != 1 || sizeof(INDEX) == 8))
+#define LEAST_BLOCKS \
+    ((sizeof(INDEX) == 4 && RANK > 0 && sizeof(RESULT) < 16 ? 4 : 3) - HAS_MANY_TOTALS)
 #else
 #define LEAST_BLOCKS 2
 #endif

@@ -125,8 +125,9 @@ def known() -> Iterator[Kernel]:
     for name, count in _FUSED.items():
         yield from fused_sums(np.dtype(name), count)
     for dtype in _SCANNED:
-        types = (("SOURCE", c_type(dtype)), ("RESULT", c_type(dtype)), ("SCALED", "1"))
-        yield from kernels_in_file("scan.cu", types, "multiply")
+        types = (("SOURCE", c_type(dtype)), ("RESULT", c_type(dtype)))
+        yield from kernels_in_file("scan.cu", types, "add")
+        yield from kernels_in_file("scan.cu", (*types, ("SCALED", "1")), "multiply")
     for dtype in _SORTED:
         yield from warm_up.sorting_kernels(dtype)
     for to, source in _QUANTIZED.items():

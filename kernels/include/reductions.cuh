@@ -506,9 +506,11 @@ struct variance {
         // `near` is a rounded mean; its error is the mean of the distances from it. Divisions of tiny
         // numbers take a slow path on GPUs, those by a count do not.
         const double all = static_cast<double>(count), shift = static_cast<double>(off) * (1 / all);
-        found = {all, static_cast<double>(near) + shift,
-                 static_cast<double>(squares) - static_cast<double>(off) * shift};
-        if (found.squares < 0) found.squares = 0;
+        found = {all, static_cast<double>(near) + shift, static_cast<double>(squares)};
+        if (is_finite(found.squares)) {  // what overflows stays infinite
+            found.squares -= static_cast<double>(off) * shift;
+            if (found.squares < 0) found.squares = 0;
+        }
         // In float, no square may overflow, and those that count may not underflow.
         return squares > Work(1e-24f) && squares < Work(1e36f);
     }

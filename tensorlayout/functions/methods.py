@@ -244,16 +244,25 @@ def _contains(self: Tensor, value: Any, /) -> bool:
     return bool(xp.any(xp.equal(self, item)))
 
 
-def _make_power_operator(operation: Any) -> Any:
-    """Return ``__pow__``; ``x**2`` is `square`, as in NumPy, which takes a fraction of the time."""
-    raise_to_power = dispatch.make_operator(operation)
+def _make_power_operators() -> tuple[Any, Any]:
+    """Return ``__pow__`` and ``__ipow__``; a power of 2 is `square`, as in NumPy: much faster."""
+    operation = _OPERATORS["pow"].operation
+    power = dispatch.make_operator(operation)
+    power_in_place = dispatch.make_in_place_operator(operation)
 
-    def power(self: Tensor, other: Any, /) -> Any:
-        if type(other) is int and other == 2 and dtypes.is_in_category(self.dtype, "numeric"):
-            return xp.square(self)
-        return raise_to_power(self, other)
+    def is_square(x: Tensor, exponent: Any) -> bool:
+        is_two = type(exponent) is int and exponent == 2
+        return is_two and dtypes.is_in_category(x.dtype, "numeric")
 
-    return power
+    def raise_to_power(self: Tensor, other: Any, /) -> Any:
+        return xp.square(self) if is_square(self, other) else power(self, other)
+
+    def raise_to_power_in_place(self: Tensor, other: Any, /) -> Any:
+        if is_square(self, other):
+            return xp.square(self, out=self)
+        return power_in_place(self, other)
+
+    return raise_to_power, raise_to_power_in_place
 
 
 class SpecialMethods(Methods):
@@ -281,11 +290,11 @@ def bind_tensor_methods() -> None:
     methods_by_name: dict[str, Any] = {}
     for name, function in (_OPERATORS | _COMPARISONS).items():
         methods_by_name[f"__{name}__"] = dispatch.make_operator(function.operation)
-    methods_by_name["__pow__"] = _make_power_operator(_OPERATORS["pow"].operation)
     # Comparisons have no reflected methods: for 1 < x Python calls x.__gt__(1).
     for name, function in _OPERATORS.items():
         methods_by_name[f"__r{name}__"] = dispatch.make_reflected_operator(function.operation)
         methods_by_name[f"__i{name}__"] = dispatch.make_in_place_operator(function.operation)
+    methods_by_name["__pow__"], methods_by_name["__ipow__"] = _make_power_operators()
     for name, method in methods_by_name.items():
         method.__name__, method.__qualname__ = name, f"Tensor.{name}"
     # First the names that raise an error with a hint; real methods of the same name replace them.

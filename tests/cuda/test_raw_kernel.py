@@ -103,6 +103,8 @@ def test_arguments_that_no_launch_takes(copied):
         (((1.5,), block, args), TypeError, r"grid must be a tuple of integers, got \(1.5,\)"),
         (((1,) * 4, block, args), ValueError, "grid must have one to three dimensions"),
         ((grid, block, args[0]), TypeError, "args must be a tuple of one structure, got bytes"),
+        ((grid, block, (320,)), TypeError, "args must hold a structure or its bytes, got int"),
+        ((grid, block, ([0] * 320,)), TypeError, "args must hold a structure or its bytes"),
         ((grid, block, (args[0][1:],)), ValueError, r"the argument has \d+ bytes, and the k"),
     ):
         with pytest.raises(error, match=f"^{copy.name}: {said}"):

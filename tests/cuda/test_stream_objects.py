@@ -131,6 +131,12 @@ def test_streams_and_events_of_another_device_are_refused(opening):
         with pytest.raises(ValueError, match=said):
             starts[1].seconds_since(starts[0])
         assert tl.cuda.Stream.from_external(np.int64(1)).__cuda_stream__() == (0, 0)
+        foreign = Foreign(stream.__cuda_stream__()[1])
+        foreign.device_id = np.int64(1)
+        assert tl.cuda.Stream.from_external(foreign).device == "cuda:1"
+        foreign.device_id = 9
+        with pytest.raises(ValueError, match=r"^Stream.from_external: device must be one of those"):
+            tl.cuda.Stream.from_external(foreign)
         for address in (1 << 70, -1):
             with pytest.raises(ValueError, match=r"^wait_stream: (stream must be|__cuda_stream__)"):
                 stream.wait_stream(address)

@@ -26,11 +26,13 @@ def test_sums_and_products_of_bools():
 @pytest.mark.parametrize("dtype", DTYPES["numeric"])
 def test_the_second_power_is_the_square(dtype):
     array = np.array([0, 1, 3, -0.0, 13]).astype(as_dtype(dtype))
-    x = asarray(array)
+    expected, x = array * array, asarray(array)
     with tl.trace() as seen:
         result = x**2
-    same(result, array * array)
-    assert [record.name for record in seen] == ["square"]
+        x **= 2
+    same(result, expected)
+    same(x, expected)
+    assert [record.name for record in seen] == ["square", "square"]
 
 
 def test_second_powers_of_other_dtypes():

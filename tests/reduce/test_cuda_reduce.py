@@ -186,6 +186,16 @@ def test_results_of_few_elements(driver, dtype):
 
 
 @needs_compiler
+@pytest.mark.parametrize("count", [2, 3, 5, 8, 33, 64])
+def test_variances_that_overflow_are_infinite(driver, count):
+    a = np.tile(np.resize([1e200, -1e200, 1e200], count), (5000, 1))
+    for x, axis in ((a, 1), (a.T.copy(), 0)):
+        for function in (tl.var, tl.std):
+            result = function(tl.asarray(x, device="cuda"), axis=axis).to_device("cpu")
+            same(result, np.full(5000, np.inf))
+
+
+@needs_compiler
 def test_padding_is_never_read(driver):
     layout = Layout.padded((30, 50, 3), (32, 64, 4), None, tl.PaddingValue.UNSPECIFIED)
     a = numbers(layout.shape, np.float32)

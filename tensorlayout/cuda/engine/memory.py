@@ -356,8 +356,9 @@ def as_stream(name: str, stream: Any, device: Device, others: str = "") -> Strea
 
 def device_of_stream(stream: Any) -> int | None:
     """Return the number of the device that a stream of ours or of CuPy says; None for others."""
-    number = getattr(getattr(stream, "device", None), "number", getattr(stream, "device_id", None))
-    return number if type(number) is int and number >= 0 else None
+    named = getattr(getattr(stream, "device", None), "number", getattr(stream, "device_id", None))
+    number = -1 if named is None or not hasattr(named, "__index__") else operator.index(named)
+    return number if number >= 0 else None
 
 
 def _stream_number(name: str, stream: Any, expected: str) -> int:

@@ -47,7 +47,7 @@ class RawKernel:
           addresses; nothing keeps their memory alive or checks it, except on the simulator.
 
         Raises ValueError for another block, or an argument of another size; TypeError for arguments
-        that are no tuple of one, and for grids and blocks that are no tuples of integers.
+        that are no tuple of one structure, and for grids and blocks that are no tuples of integers.
         """
         blocks, threads = self._three_sizes("grid", grid), self._three_sizes("block", block)
         if threads != (THREADS, 1, 1):
@@ -55,7 +55,11 @@ class RawKernel:
         if not isinstance(args, tuple) or len(args) != 1:
             msg = f"args must be a tuple of one structure, got {short_repr(args)}"
             raise_named_error(self.name, msg, TypeError)
-        content = bytearray(args[0])
+        try:
+            content = bytearray(memoryview(args[0]))
+        except TypeError:
+            msg = f"args must hold a structure or its bytes, got {qualified_type_name(args[0])}"
+            raise_named_error(self.name, msg, TypeError)
         expected = sizeof(self.parameters)
         if len(content) != expected:
             msg = f"the argument has {len(content)} bytes, and the kernel takes {expected}"

@@ -74,9 +74,9 @@ class Stream:
         Raises ValueError for 0 and negative numbers, and for another device than the stream names;
         TypeError for other objects.
         """
-        number = device_of_stream(stream) if device is None else None
-        if number is None:
-            number = cuda_device_number("Stream.from_external", device)
+        if device is None and (named := device_of_stream(stream)) is not None:
+            device = f"cuda:{named}"
+        number = cuda_device_number("Stream.from_external", device)
         external = as_stream("Stream.from_external", stream, Device("cuda", number))
         library = driver().streams.Stream
         match external.number:

@@ -224,8 +224,6 @@ def plan_reduce(
 def _rows_per_chunk_and_chunk_count(box: ThreadBox) -> tuple[int, int]:
     """Return the rows of a chunk, and the number of chunks."""
     count, batch = box.row_count, box.size_y * ROWS
-    if box.name == "reduce_short":
-        return count, 1
     # As many chunks as fill the GPU, but none so short that the second launch does not pay.
     # Accuracy has the last word: no thread takes more than MOST_TURNS turns, even if the GPU is
     # full.

@@ -297,7 +297,7 @@ def default_scalar_dtype(scalar: type) -> DType:
 def promote_dtypes(first: DType, second: DType) -> DType:
     """Return the dtype to which two dtypes promote (standard: "Type promotion rules").
 
-    Where the standard leaves it open, integers with floating-point types promote as in NumPy.
+    The standard does not define integers with floating-point types: they promote as in NumPy.
     bfloat16 promotes with float16 to float32, and with integers of more than 8 bits to float32 or,
     above 16 bits, to float64. Raises TypeError for a narrow type with any other.
     """

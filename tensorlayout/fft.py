@@ -2,8 +2,9 @@
 
 Operands are passed to NumPy without a copy, whatever their layout and the axes; results are
 row-major, in the precision of the operand. 16-bit floats are computed in float32: complex results
-are complex64, real results are rounded once. Where the standard requires a complex operand, a real
-one is accepted, too. Integers and bool are converted to float64 first, which a trace shows.
+are complex64, real results are rounded once. Functions that require a complex operand in the
+standard accept a real one, too. Integers and bool are converted to float64 first, which a trace
+shows.
 """
 
 from __future__ import annotations

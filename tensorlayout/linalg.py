@@ -2,7 +2,7 @@
 
 Matrices are the last two dimensions; leading dimensions form a stack of matrices. Each function has
 a line in the table: the dtypes that it accepts, and a rule for the shapes and dtypes of its
-results. Operands are passed on without a copy, whatever their layout; results are row-major. Where
+results. Operands are passed on without a copy, whatever their layout; results are row-major. If
 operands must be floating-point, integers and bool are converted to float64 first, which a trace
 shows. 16-bit floats are computed in float32 and rounded once; their complex results are complex64.
 """

@@ -333,7 +333,7 @@ def _plan_fused_reduction(
 def split_into_chains(plan: FusePlan, max_tensors: int) -> list[FusedChain]:
     """Split a plan into kernels with few steps and scalars and at most `max_tensors` tensors.
 
-    Where the chains that meet in a step exceed a limit, the longest is written to memory and read
+    If the chains that meet in a step exceed a limit, the longest is written to memory and read
     again. Steps that several chains need are computed in each.
     """
     chain_by_value: dict[int, FusedChain] = {}  # chains whose value is written to memory

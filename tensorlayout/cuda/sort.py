@@ -167,7 +167,7 @@ def _plan_passes(
 ) -> Launches:
     """Plan all launches; `source`: the number of its memory, and **bytes** to its first element.
 
-    Passes alternate between two memories, and the last one writes to `destination`. That is one of
+    Passes alternate between two memories, and the last one writes to `destination`. It is one of
     the two, unless it holds int64 positions alone. Scratch memories are numbered from
     `first_scratch` on.
     """

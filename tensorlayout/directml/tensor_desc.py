@@ -123,7 +123,7 @@ class TensorDesc:
     def empty(self, *, device: DeviceLike | None = None) -> Tensor:
         """Return a new, uninitialised tensor as described.
 
-        It has more memory than its elements need if `total_tensor_size_in_bytes` says so.
+        It has more memory than its elements need if `total_tensor_size_in_bytes` is larger.
         ValueError if elements share slots.
         """
         dtype, layout = self.data_type.dtype, self.layout

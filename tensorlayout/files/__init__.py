@@ -121,8 +121,8 @@ def load(
       the shape and dtype in the file, and keeps its layout and device.
 
     Returns tensors of any dtype, as stored. Layout: the stored one; files of other programs give
-    row-major tensors, or column-major ones if ``.npy`` says so. With `out`, Zarr and ``.npy`` need
-    no other memory of that size.
+    row-major tensors, or column-major ones if ``.npy`` files are. With `out`, Zarr and ``.npy``
+    need no other memory of that size.
 
     Raises `ValueError` for an `out` that does not match, with nothing written, and for a file
     that is truncated, damaged, of another format, or has far more padding than elements;

@@ -306,9 +306,9 @@ def from_dlpack(
     bits are packed below a byte, unless the exporter declares one byte for each; elements of
     several lanes, such as PyTorch's pairs, become elements of the last dimension.
 
-    The tensor is read-only if the exporter says so or cannot say it: a legacy capsule, from before
-    DLPack 1, may belong to an immutable array, such as JAX's. With copy=True the tensor is
-    writable. On CUDA the exporter makes the memory ready for our current stream.
+    The tensor is read-only if the exporter declares it so, or cannot declare it: a legacy capsule,
+    from before DLPack 1, may belong to an immutable array, such as JAX's. With copy=True the tensor
+    is writable. On CUDA the exporter makes the memory ready for our current stream.
 
     Raises `AttributeError` if `x` does not export DLPack; `BufferError` for memory on an
     unavailable device, for element types that we do not have, for packed elements that begin inside

@@ -22,7 +22,7 @@ WHERE = Elementwise("where", "any or narrow", abstain=(0,))
 def _convert_to_requested_kind(
     function_name: str, x: Tensor, dtype: Any
 ) -> tuple[Tensor, dtypes.DType | None]:
-    """Return `x`, cast to `dtype` if that is of another kind, and the dtype asked for."""
+    """Return `x`, cast to `dtype` if that is of another kind, and the requested dtype."""
     if dtype is None:
         return x, None
     kind = arguments.as_dtype_in_category("numeric", dtype)

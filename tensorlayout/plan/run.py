@@ -8,8 +8,8 @@ for that plan itself. A call with the same specs finds the function in the cache
 Backends write into existing memory, or allocate the result of a plan themselves where one function
 for both is faster. This file allocates all others, runs programs of several steps, and copies an
 operand first if the write would change it before it is read, as ``z[:-1]`` here on CUDA (NumPy's
-`add` handles overlaps itself): the backend's `overlap_test` says so, and the call then runs with a
-copy, under another key.
+`add` handles overlaps itself): the backend's `overlap_test` detects it, and the call then runs with
+a copy, under another key.
 """
 
 from __future__ import annotations

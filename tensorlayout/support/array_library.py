@@ -4,7 +4,7 @@ Each takes the array module, arrays in the dtype to compute in, and options that
 functions have checked. They use what CuPy 14 and NumPy have in common; the CPU backend has faster
 versions of some.
 
-Where CuPy differs from the standard or from the CPU, and the remedy:
+Differences of CuPy from the standard or from the CPU, and the remedies:
 
 - Failures (singular, not positive-definite, not converged) give NaN: CuPy is configured to raise.
 - `cholesky` has no upper factor: transpose the lower factor of the conjugate transpose.

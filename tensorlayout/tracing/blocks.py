@@ -78,7 +78,7 @@ def _record_call_if_traced(
 
 
 def _record_or_refuse_event(event: plans.Event) -> None:
-    """Record or refuse a copy on the way, or an export; the operation's time includes it."""
+    """Record or refuse a copy inside an operation, or an export; the time is the operation's."""
     trace, refusal = _active_trace_and_refusal()
     if trace is None and refusal is None:
         return

@@ -253,7 +253,7 @@ class Trace:
     def to_perfetto(self) -> str:
         """Return the trace as JSON for Perfetto (ui.perfetto.dev) and Chrome's trace viewer.
 
-        Times are those of the host. A copy on the way appears as an instant event.
+        Times are those of the host. A copy inside an operation appears as an instant event.
 
         >>> import json
         >>> import tensorlayout as tl

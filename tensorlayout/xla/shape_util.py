@@ -107,7 +107,7 @@ def last_dim_is_minor_most(shape: Shape) -> bool:
 def packed_factor_for_1d_interleaved_array(shape: Shape) -> int:
     """Return the first size of the last tile of a vector with three tiles.
 
-    That tile must have two sizes; ValueError otherwise.
+    The tile must have two sizes; ValueError otherwise.
     """
     tiles = () if shape.layout is None else shape.layout.tiles
     # In bf16[1024]{0:T(1024)(128)(2,1)}, the interleaved vector of a TPU, the factor is the 2.

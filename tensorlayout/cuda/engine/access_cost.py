@@ -24,9 +24,9 @@ def access_cost(loop: Loop, memory: int, pack: int = 1, *, written: bool = False
     """Return the time of accesses to one memory, over that of moving the bytes requested.
 
     The time is the longest of three. Memory moves sectors; one that several warps of a block touch
-    counts once, because the L1 cache keeps it. That cache looks up each line that a warp reads, and
+    counts once, because the L1 cache keeps it. The L1 cache looks up each line that a warp reads;
     the L2 cache takes each sector that a warp writes. Rows that begin inside a sector thus cost
-    hardly more than others. Each access is a pack of elements. Those in masked tails request
+    hardly more than others. Each access is a pack of elements. Accesses in masked tails request
     nothing, unless padding is `written`. A walk along 4-byte elements that are 8 elements apart
     touches a sector for each:
 

@@ -6,8 +6,9 @@ checksum does not match is compiled again. Changed sources leave old entries beh
 removed once they have been unused for `MAX_AGE`.
 
 Entries are loaded and executed. So folders and entries are used only if they belong to this user
-and nobody else can write to them; otherwise a folder for temporary files takes their place. Windows
-has no such owners and modes: there, the folders of the user's profile are taken as they are.
+and no other user can write to them; otherwise a folder for temporary files takes their place.
+Windows has no such owners and modes: there, the folders of the user's profile are taken as they
+are.
 """
 
 from __future__ import annotations
@@ -185,7 +186,7 @@ def _entry_lock(folder: Path, name: str) -> Iterator[None]:
 
 
 def _open_private_file(path: Path, flags: int = os.O_RDONLY) -> Any:
-    """Open a regular file of ours that nobody else can write to. Raises OSError for others."""
+    """Open a regular file of ours that no other user can write to. Raises OSError for others."""
     # Without O_NONBLOCK, opening a named pipe would block. Windows has neither flag.
     flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     number = os.open(path, flags, 0o600)
@@ -200,7 +201,7 @@ def _open_private_file(path: Path, flags: int = os.O_RDONLY) -> Any:
 
 
 def _is_writable_by_us_only(status: os.stat_result) -> bool:
-    """Return whether a file belongs to us, and nobody else can write to it; True on Windows."""
+    """Return whether a file belongs to us, and no other user can write to it; True on Windows."""
     if not hasattr(os, "geteuid"):
         return True
     return status.st_uid == os.geteuid() and not status.st_mode & 0o022

@@ -125,7 +125,7 @@ class Buffer:
 
 
 class UsedByStreams:
-    """Owner of memory that `streams` use besides the one on which it was allocated.
+    """Owner of memory that `streams` use in addition to the one on which it was allocated.
 
     When it is collected, ``keep(owner, stream)`` keeps the owner until each of them has finished.
     """

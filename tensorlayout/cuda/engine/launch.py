@@ -207,7 +207,7 @@ def _bind_launch(launch: Launch) -> Bound:
 
 
 class LaunchWriter:
-    """A `Write` that needs addresses only, so that its result can be allocated on the way.
+    """A `Write` that needs addresses only, so that the call allocates its result itself.
 
     `launch` takes the address of the result, and the operands.
     """

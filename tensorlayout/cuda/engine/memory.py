@@ -183,7 +183,7 @@ def copy_bytes(destination: Tensor, source: Tensor) -> None:
     """Copy the slots of `source` to those of `destination`, which are as many.
 
     The copy runs on the stream of the destination's device, after earlier work on the source's
-    stream. That stream waits for the copy in turn, so that later writes cannot overtake it.
+    stream. The source's stream waits for the copy in turn, so that later writes cannot overtake it.
     """
     nbytes = source.spec.layout.nbytes(source.dtype)
     if not nbytes:
@@ -338,7 +338,7 @@ def make_current_stream_wait(name: str, stream: Any, device: Device) -> None:
 def as_stream(name: str, stream: Any, device: Device, others: str = "") -> Stream:
     """Return a stream of `device` from its number, or from an object with ``__cuda_stream__``.
 
-    `name`: prefix of errors. `others`: numbers besides streams that errors mention. The result
+    `name`: prefix of errors. `others`: numbers, other than streams, that errors mention. The result
     keeps the object alive. Raises ValueError for a stream that says that it is of another device.
     """
     if not hasattr(stream, "__cuda_stream__"):

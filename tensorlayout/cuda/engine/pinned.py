@@ -79,7 +79,7 @@ def copy_async(x: Tensor, device: Device | str, /) -> AsyncCopy:
     """Begin to copy `x` between the host and a CUDA device; the host does not wait for the copy.
 
     The tensor is the `result` of what is returned. A copy to the CPU arrives in pinned memory,
-    which nobody can read before it has arrived. A copy to a device reads pinned memory directly:
+    which cannot be read before it has arrived. A copy to a device reads pinned memory directly:
     do not write to `x` before the copy is done. Memory that is not pinned has been read on return.
     The copy runs on the current stream of the device, and keeps the memory that it uses.
 

@@ -22,7 +22,7 @@ _FLOATS, _DOUBLES = struct.Struct("<2f"), struct.Struct("<2d")
 
 
 def _bfloat16_bytes(value: float) -> bytes:
-    """Return a float rounded once to bfloat16, by way of float32.
+    """Return a float rounded once to bfloat16, via float32.
 
     Rounding to float32 is to odd (towards 0, and the last bit set if inexact), so that it is not a
     second rounding.

@@ -279,8 +279,8 @@ def capture(stream: Stream | None = None) -> Iterator[Graph]:
     """Capture the calls of a block in a graph, which then can be launched; none of them runs.
 
     `stream`: a stream other than the default ones, which is current in the block; None for a new
-    one. The calls must have run once before. What cannot be captured raises a RuntimeError that
-    names the function, as the guide to CUDA lists it.
+    one. The calls must have run once before. A call that cannot be captured raises a RuntimeError
+    that names the function; the guide to CUDA lists them.
 
     Raises ValueError for a default stream, and RuntimeError on the simulator.
     """

@@ -5,7 +5,8 @@ Positions out of bounds write nothing; `faults` raises the IndexError later.
 If several values for one place can differ, the last one in index order wins, as on the CPU: a table
 holds, for each place, the greatest number of a position that refers to it (the *winner*).
 Combinations take values in index order and in runs (`plan.scatter.RUN`), so that float sums have
-the same bits on both devices. They are atomic if their order cannot affect the result, or is allowed to.
+the same bits on both devices. They are atomic if their order cannot affect the result, or is
+allowed to.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import platform
 import sys
 from pathlib import Path
 
-for folder in ("harness", "functions"):
+for folder in ("harness", "functions", "ops"):
     sys.path.insert(0, str(Path(__file__).parents[1] / folder))
 
 import test_narrow  # noqa: E402

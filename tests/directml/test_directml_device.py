@@ -98,7 +98,7 @@ def test_an_error_of_a_launch_before_keeps_its_name():
 
 def table():
     """The rows of the page: operator, launches, allocations."""
-    text = PAGE.read_text("utf-8").partition("## What each launches on CUDA")[2]
+    text = PAGE.read_text("utf-8").partition("## Launches on CUDA")[2]
     rows = re.findall(
         r"^\| ([A-Z_0-9, ]+) \| .+ \| (\d+)[^|]* \| (\d+)[^|]* \|$", text, re.MULTILINE
     )
@@ -141,7 +141,7 @@ def test_launches_into_a_given_tensor(simulated, name):
 
 
 def accesses():
-    """Calls that are counted, made from a dtype, by the names that the page uses."""
+    """Return calls that are counted, made from a dtype, by name."""
 
     def image(*shape, dtype, **options):
         return tl.zeros(shape, dtype=dtype, device="cuda:0", **options)
@@ -184,9 +184,7 @@ def accesses():
 
 @pytest.mark.parametrize("dtype", ["int16", "float32", "int64"])
 def test_accesses_fill_sectors(dtype):
-    page = PAGE.read_text("utf-8")
     for words, make in accesses().items():
-        assert f"| {words} |" in page
         run = make(dtype)
         with launch_log() as log:
             run()

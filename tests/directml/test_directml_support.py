@@ -1,8 +1,12 @@
 """Types and ranks that each operator accepts at each feature level, compared with the facts."""
 
 import dataclasses
+import re
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
 
-import directml_support_page
+import directml_support
 import pytest
 from directml_facts import (
     COUNTS,
@@ -20,6 +24,7 @@ from directml_facts import (
 from tensorlayout import directml
 from tensorlayout.directml import TensorDesc
 
+RAW = tomllib.loads((Path(directml.__file__).parent / "support.toml").read_text("utf-8"))
 RANKS = range(1, 9)
 EIGHT_BITS_UP = [name for name in TYPES if name not in ("UINT4", "INT4")]
 
@@ -208,8 +213,57 @@ def test_enumerations():
                 kind.dtype  # noqa: B018
 
 
-def test_the_page_is_up_to_date():
-    committed = directml_support_page.PAGE.read_text("utf-8")
-    assert committed == directml_support_page.page(), (
-        "run python tests/harness/directml_support_page.py"
-    )
+# --- the tables that the site appends to docs/directml-support.md ---
+
+TABLE_ROW = re.compile(
+    r"^\| (\d_\d) \| ([\w, ]+) \| (\d)(?: to (\d))? \| ([\w, ]+) \|$", re.MULTILINE
+)
+SETS = {
+    "all of 8 to 64 bits": set(EIGHT_BITS_UP),
+    "all of 8 to 32 bits": {name for name in EIGHT_BITS_UP if "64" not in name},
+    "all of 8 to 64 bits but FLOAT64": set(EIGHT_BITS_UP) - {"FLOAT64"},
+}
+
+
+@pytest.fixture(scope="module")
+def sections():
+    """The sections of the page as the site shows it, by heading."""
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="directml-support.md"))
+    introduction, *parts = directml_support.on_page_markdown("introduction", page=page).split("## ")
+    assert introduction == "introduction\n"
+    return dict(part.split("\n", 1) for part in parts)
+
+
+def test_the_page_has_a_section_for_each_operator(sections):
+    assert list(sections) == list(directml.OPERATORS)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_the_page_states_what_the_data_states(sections, name):
+    """Each level, tensor, range of ranks and data type of `support.toml`, and no more."""
+    stated = {}
+    rows = TABLE_ROW.findall(sections[name])
+    assert len(rows) == sections[name].count("\n| ") - 2  # a header and the line below it
+    for level, tensors, low, high, types in rows:
+        allowed = SETS.get(types) or set(types.split(", "))
+        for tensor in tensors.split(", "):
+            entry = (int(low), int(high or low)), allowed
+            assert stated.setdefault(level, {}).setdefault(tensor, entry) is entry
+    data = {
+        level: {
+            tensor: (ranks, {t.name for t in data_types})
+            for tensor, (ranks, data_types) in directml.support(name, level).items()
+        }
+        for level in RAW[name]
+    }
+    assert stated == data
+
+
+def test_the_page_states_modes_that_came_later(sections):
+    assert "PaddingMode: `SYMMETRIC` from 3_0, `WRAP` from 6_4." in sections["PADDING"]
+    assert "PaddingMode: `WRAP` from 6_4." in sections["PADDING1"]
+
+
+def test_other_pages_stay_as_they_are():
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="directml.md"))
+    assert directml_support.on_page_markdown("text", page=page) == "text"

@@ -1,12 +1,13 @@
 """Draws docs/assets/transposition.svg: a transposition through tiles, tile after tile.
 
-`python docs/hooks/transposition.py` writes it. Where nothing may move, it shows the end.
+`python docs/hooks/transposition.py` writes it. Without animation, it shows the end. Its background
+suits light and dark pages.
 """
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from tensorlayout.layout.drawing.drawing import ROWS
+from tensorlayout.layout.drawing.drawing import DARK, LIGHT, ON_ROWS, ROWS, Scheme
 
 PICTURE = Path(__file__).parents[1] / "assets" / "transposition.svg"
 N, TILE, CELL = 8, 4, 26  # elements a side, of the matrix and of a tile; points of one
@@ -15,13 +16,23 @@ TOP = 44
 SOURCE, STAGE, RESULT = 10, 20 + CELL * N + 44, 30 + CELL * (N + TILE) + 88  # left edges
 TILES = [(i, j) for i in range(0, N, TILE) for j in range(0, N, TILE)]
 
-STYLE = """
-text { font: 10px monospace; fill: #111; text-anchor: middle; }
-.title { font: 13px sans-serif; fill: #555; text-anchor: start; }
-.cell { stroke: #555; stroke-width: .6; }
-.frame { fill: none; stroke: #555; stroke-width: 1; }
-.mark { fill: none; stroke: #d00; stroke-width: 3; }
-@media (prefers-color-scheme: dark) { .title { fill: #bbb; } .frame, .cell { stroke: #999; } }
+
+def colours(scheme: Scheme) -> str:
+    """Rules of CSS for light or dark mode."""
+    return (
+        f".paper {{ fill: {scheme.paper}; }} .title {{ fill: {scheme.faint}; }} "
+        f".frame, .cell {{ stroke: {scheme.edge}; }}"
+    )
+
+
+STYLE = f"""
+text {{ font: 10px monospace; fill: {ON_ROWS}; text-anchor: middle; }}
+.title {{ font: 13px sans-serif; text-anchor: start; }}
+.cell {{ stroke-width: .6; }}
+.frame {{ fill: none; stroke-width: 1; }}
+.mark {{ fill: none; stroke: #d00; stroke-width: 3; }}
+{colours(LIGHT)}
+@media (prefers-color-scheme: dark) {{ {colours(DARK)} }}
 """
 
 
@@ -73,7 +84,9 @@ def svg() -> str:
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}">'
     )
-    return "\n".join([head, f"<title>{about}</title><style>{STYLE}</style>", *parts(), "</svg>\n"])
+    paper = f'<rect class="paper" width="{width}" height="{height}" rx="6"/>'
+    title = f"<title>{about}</title><style>{STYLE}</style>"
+    return "\n".join([head, title, paper, *parts(), "</svg>\n"])
 
 
 if __name__ == "__main__":

@@ -123,6 +123,12 @@ def make_parser() -> argparse.ArgumentParser:
         help="write the picture of the layout, too: an SVG, or a PNG, which needs Pillow, where"
         " FILE ends with .png; with -, an SVG to the standard output, and nothing else there",
     )
+    show.add_argument(
+        "--color-by",
+        metavar="LAYOUT",
+        help="with --svg: colour each slot by the rows of this other layout of the same memory, so"
+        " that a slot has the same colour in several pictures; a text such as '(2,3):(3,1)'",
+    )
     info = commands.add_parser("info", help="versions and devices", description=_INFO)
     for command, handler in ((demo, _run_demo), (show, _run_show), (info, _run_info)):
         command.set_defaults(run=handler)
@@ -137,13 +143,15 @@ def _run_info(_: argparse.Namespace) -> None:
 
 
 def _run_show(arguments: argparse.Namespace) -> None:
-    from tensorlayout.cli.show import describe_layout_text, parse_layout_text
+    from tensorlayout.cli.show import describe_layout_text, draw_layout_text
 
+    if arguments.color_by is not None and arguments.svg is None:
+        raise_show_error("--color-by colours a picture and needs --svg FILE")
     if arguments.svg != "-":
         print(describe_layout_text(arguments.layout, arguments.shape))
         if arguments.svg is None:
             return
-    picture = parse_layout_text(arguments.layout, arguments.shape).draw()
+    picture = draw_layout_text(arguments.layout, arguments.shape, arguments.color_by)
     if arguments.svg == "-":
         # The output may have any encoding, so characters beyond ASCII become XML references.
         print(picture.svg.encode("ascii", "xmlcharrefreplace").decode(), end="")

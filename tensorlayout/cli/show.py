@@ -18,6 +18,7 @@ from tensorlayout.errors import short_repr
 from tensorlayout.layout import Layout, parse_xla_tiling
 from tensorlayout.layout.drawing import content
 from tensorlayout.layout.drawing.content import format_count, format_slots_by_index
+from tensorlayout.layout.drawing.drawing import Drawing
 
 # A DirectML descriptor begins with a name and an equals sign.
 _DESCRIPTOR_START = re.compile(r"\s*[A-Za-z_]\w*\s*=")
@@ -66,6 +67,16 @@ def parse_layout_text(text: str, shape: str | None = None) -> Layout:
 
         return layout_of_shape_text(text)
     return _read_facts_and_layout(text, shape)[1]
+
+
+def draw_layout_text(text: str, shape: str | None = None, color_by: str | None = None) -> Drawing:
+    """Return the picture of a layout; CommandError for texts that are no layouts."""
+    layout = parse_layout_text(text, shape)
+    colors = None if color_by is None else parse_layout_text(color_by)
+    try:
+        return layout.draw(color_by=colors)
+    except ValueError as error:
+        raise_show_error(f"--color-by: {str(error).removeprefix('color_by: ')}")
 
 
 def _split_off_shape(text: str, shape: str | None) -> tuple[str, str | None]:

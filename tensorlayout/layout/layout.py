@@ -796,17 +796,39 @@ class Layout(Placement):
         """
         return import_lazily("tensorlayout.formats.cute").layout_to_cute(self, padded)
 
-    def draw(self) -> Drawing:
+    def draw(self, *, color_by: Layout | None = None) -> Drawing:
         """Return a picture of the slot at each index, and of the index in each slot.
 
-        Large layouts are truncated. Notebooks show the result; it has the text of an SVG file as
-        `svg`, the bytes of a PNG file as ``png()``, and ``save("layout.svg")`` writes a file.
+        Above the grid are the names of its axes: the last dimension runs across (→), the one before
+        it down (↓), and slower dimensions from panel to panel. Large layouts are truncated.
+
+        - `color_by`: another layout of the same memory. Each slot has the colour of the row of
+          `color_by` whose element it holds. So a slot has the same colour in the pictures of all
+          layouts that are drawn with the same `color_by`. A slot that holds no element of
+          `color_by` has no colour. By default, colours distinguish the rows of this layout.
+
+        Notebooks show the result; it has the text of an SVG file as `svg`, the bytes of a PNG file
+        as ``png()``, and ``save("layout.svg")`` writes a file.
+
+        Raises TypeError if `color_by` is no layout, ValueError if its slots have other bits.
 
         >>> from tensorlayout import Layout
-        >>> Layout.row_major((2, 3)).draw()
+        >>> layout = Layout.row_major((2, 3))
+        >>> layout.draw()
         <Drawing: Layout (2,3):(3,1)>
+        >>> layout.permute((1, 0)).draw(color_by=layout)
+        <Drawing: Layout (3,2):(1,3)>
         """
-        return import_lazily("tensorlayout.layout.drawing.drawing").Drawing(self)
+        if not isinstance(color_by, Layout | None):
+            raise_argument_error(
+                "color_by", f"must be a Layout, got {short_repr(color_by)}", TypeError
+            )
+        if color_by is not None and color_by.slot_bits != self.slot_bits:
+            raise_argument_error(
+                "color_by",
+                f"must have slot_bits={self.slot_bits} as this layout, got {color_by.slot_bits}",
+            )
+        return import_lazily("tensorlayout.layout.drawing.drawing").Drawing(self, color_by)
 
     def _repr_svg_(self) -> str:
         return self.draw().svg

@@ -6,6 +6,7 @@ import io
 import itertools
 import math
 import random
+import re
 import time
 from collections import Counter
 from html.parser import HTMLParser
@@ -174,11 +175,164 @@ def test_of_more_than_six_dimensions_the_last_six_are_shown():
     root, grid, _ = drawn(layout)
     assert {i[:2] for i in slots_of(grid)} == {(0, 0)}
     assert len(grid) == 2**6
-    assert "dimensions 0 to 1: index 0 alone is shown" in root.findtext(f"{SVG}desc")
+    assert "dims 0 to 1: only index 0 is shown" in root.findtext(f"{SVG}desc")
     titles = [text.text for text in root.iter(f"{SVG}text") if text.text.startswith("[")]
     assert titles == [
         f"[…, {a}, {b}, {c}, {d}]" for a, b, c, d in itertools.product("01", repeat=4)
     ]
+
+
+@pytest.mark.parametrize(
+    ("layout", "names"),
+    [
+        (Layout(()), []),
+        (Layout((1,)), ["dim 0 →"]),
+        (Layout((4,), (2,)), ["dim 0 →"]),
+        (Layout((1, 1)), ["dim 0 ↓", "dim 1 →"]),
+        (Layout((2, 3)), ["dim 0 ↓", "dim 1 →"]),
+        (Layout((3, 4), (0, 1)), ["dim 0 ↓", "dim 1 →"]),
+        (Layout.tiled((3, 5), [(2, 2)]), ["dim 0 ↓", "dim 1 →"]),
+        (Layout((2, 3, 3)), ["dim 1 ↓", "dim 2 →", "panels: dim 0"]),
+        # The numbers are those of the logical dimensions, in any memory order.
+        (
+            Layout.labelled((1, 3, 2, 3), "NHWC"),
+            ["dim 2 ↓", "dim 3 →", "panels: dims 0, 1"],
+        ),
+        (Layout((2,) * 8), ["dim 6 ↓", "dim 7 →", "panels: dims 2, 3, 4, 5"]),
+        (Layout((1,) * 64), ["dim 62 ↓", "dim 63 →", "panels: dims 58, 59, 60, 61"]),
+        (Layout((0, 3)), []),  # there is no grid
+        (Layout.padded((0, 3), (2, 4)), ["dim 0 ↓", "dim 1 →"]),
+    ],
+    ids=str,
+)
+def test_axes_of_the_grid_have_names(layout, names):
+    root, *_ = drawn(layout)
+    texts = [text.text for text in root.iter(f"{SVG}text")]
+    pattern = r"dim \d+ [↓→]|panels: .*"
+    assert [text for text in texts if re.fullmatch(pattern, text)] == names
+
+
+def test_the_description_says_where_axes_run():
+    root, *_ = drawn(Layout.tiled((2, 3, 5), [(2, 2)]))
+    axes = root.findtext(f"{SVG}desc").split("; ")[1:4]
+    assert axes == [
+        "dim 0 (panels): stride 24",
+        "dim 1 (rows, down): 2 tiles 12 apart, in each 2 that are 2 apart",
+        "dim 2 (columns, across): 3 tiles 4 apart, in each 2 that are 1 apart",
+    ]
+    description = drawn(Layout((0, 3)))[0].findtext(f"{SVG}desc")
+    assert "dim 0 (rows, down): stride 3; dim 1 (columns, across): stride 1" in description
+
+
+# --- colours of another layout of the same memory -------------------------------------------------
+
+
+def colours_by_slot(layout, place, color_by):
+    """The class of each slot's colour in the grid or in the memory strip."""
+    root = ElementTree.fromstring(layout.draw(color_by=color_by).svg)
+    groups = (g for g in root.iter(f"{SVG}g") if g.get("class") == place)
+    pairs = [(int(g.get("data-slot")), g[0].get("class").removeprefix("box ")) for g in groups]
+    assert len(set(pairs)) == len(dict(pairs))  # elements that share a slot share its colour
+    return dict(pairs)
+
+
+BASE = Layout((3, 4))
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        BASE,
+        BASE.permute((1, 0)),
+        BASE.flip((0, 1)),
+        BASE.reshape((2, 3, 2)),
+        BASE.reshape((12,)),
+        Layout((5, 3, 4), (0, 4, 1)),
+        Layout((10, 3), (1, 1)),
+        Layout.tiled((4, 3), [(2, 3)]),
+        Layout((1, 12, 1)),
+    ],
+    ids=str,
+)
+def test_slots_have_the_same_colour_in_each_layout_of_a_memory(layout):
+    expected = {slot: f"row{slot // 4}" for slot in range(12)}
+    assert colours_by_slot(layout, "grid", BASE).items() <= expected.items()  # long rows are cut
+    assert colours_by_slot(layout, "memory", BASE) == expected
+
+
+def test_colours_of_parts_of_the_memory():
+    for layout, expected in [
+        (Layout((), offset=9), {9: "row2"}),
+        (Layout((1,), offset=4), {4: "row1"}),
+        (Layout((2,), (4,), offset=3), {3: "row0", 7: "row1"}),
+        (Layout((0, 3)), {}),
+        # Beyond the base there are no colours.
+        (Layout((2, 2), (6, 3), offset=5), {5: "row1", 8: "row2", 11: "row2", 14: "uncoloured"}),
+    ]:
+        assert colours_by_slot(layout, "grid", BASE) == expected
+    assert colours_by_slot(Layout((2,)), "grid", Layout((0, 3))) == dict.fromkeys(
+        (0, 1), "uncoloured"
+    )
+    gaps = Layout((2, 3), (5, 1))
+    assert colours_by_slot(Layout((8,)), "memory", gaps) == {
+        **dict.fromkeys((0, 1, 2), "row0"),
+        **dict.fromkeys((3, 4), "uncoloured"),
+        **dict.fromkeys((5, 6, 7), "row1"),
+    }
+
+
+def test_a_shared_slot_has_the_colour_of_its_first_element():
+    repeated = Layout((3, 4), (0, 1))
+    assert {*colours_by_slot(repeated, "grid", repeated).values()} == {"row0"}
+    rows = [g[0].get("class") for g in drawn(repeated)[0].iter(f"{SVG}g")][:12:4]
+    assert rows == ["box row0", "box row1", "box row2"]  # by default, indices have the colours
+    windows = Layout((4, 3), (1, 1))
+    assert colours_by_slot(Layout((6,)), "grid", windows) == {
+        0: "row0",
+        1: "row0",
+        2: "row0",
+        3: "row1",
+        4: "row2",
+        5: "row3",
+    }
+
+
+def test_padding_has_no_colour():
+    tiled = Layout.tiled((3, 3), [(2, 2)])
+    colours = colours_by_slot(tiled, "grid", Layout((2, 8)))
+    assert {slot for slot, kind in colours.items() if kind == "padding"} == {
+        5,
+        7,
+        10,
+        11,
+        13,
+        14,
+        15,
+    }
+    assert {colours[slot] for slot in (0, 1, 2, 3, 4, 6)} == {"row0"}
+    assert {colours[slot] for slot in (8, 9, 12)} == {"row1"}
+
+
+def test_the_legend_names_the_layout_of_the_colours():
+    described = ElementTree.fromstring(BASE.draw(color_by=Layout((2, 4))).svg).findtext(
+        f"{SVG}desc"
+    )
+    assert described.endswith(
+        "; colours: rows of (2,4):(4,1); no colour: not an element of that layout."
+    )
+    assert "colour" not in drawn(BASE)[0].findtext(f"{SVG}desc")
+
+
+def test_what_cannot_give_colours_is_refused():
+    with pytest.raises(TypeError, match=r"^color_by: must be a Layout, got 'slot'"):
+        BASE.draw(color_by="slot")
+    nibbles = Layout((3, 4), slot_bits=4)
+    for one, other in [(BASE, nibbles), (nibbles, BASE)]:
+        with pytest.raises(
+            ValueError, match=r"^color_by: must have slot_bits=(4|None) as this layout"
+        ):
+            one.draw(color_by=other)
+    assert nibbles.draw(color_by=nibbles).svg
 
 
 @pytest.mark.parametrize(
@@ -293,8 +447,8 @@ def test_title_and_description():
     assert root[0].tag == f"{SVG}title"
     assert root[0].text == "Layout (2,3):(0,-1)+2"
     assert root[1].text == (
-        "Shape (2, 3): broadcast, overlapping; rows: dimension 0, stride 0, repeats; columns:"
-        " dimension 1, stride -1, backwards; dark corner: several elements share the slot"
+        "Shape (2, 3): broadcast, overlapping; dim 0 (rows, down): stride 0, repeats; dim 1"
+        " (columns, across): stride -1, backwards; dark corner: several elements share the slot"
         " (broadcast)."
     )
 
@@ -319,10 +473,40 @@ def test_png():
     assert result.format == "PNG"
     root, *_ = drawn(layout)
     assert result.size == (420, round(float(root.get("height"))))
+    assert result.mode == "RGB"  # opaque
     for g in (g for g in root.iter(f"{SVG}g") if g.get("data-kind") == "element"):
         row = int(g[0].get("class").removeprefix("box row"))
         at = tuple(int(float(g[0].get(name))) + 4 for name in "xy")
         assert "#{:02x}{:02x}{:02x}".format(*result.getpixel(at)[:3]) == rendering.ROWS[row]
+
+
+def test_png_with_the_colours_of_another_layout():
+    image = pytest.importorskip("PIL.Image", reason="optional: pillow")
+    drawing = BASE.draw(color_by=Layout((2, 4)))
+    result = image.open(io.BytesIO(drawing.png(1)))
+    groups = list(ElementTree.fromstring(drawing.svg).iter(f"{SVG}g"))
+    colours = [rendering.ROWS[0], rendering.ROWS[1], rendering.LIGHT.paper]
+    assert len(groups) == 24
+    for g in groups:
+        at = tuple(int(float(g[0].get(name))) + 4 for name in "xy")
+        assert (
+            "#{:02x}{:02x}{:02x}".format(*result.getpixel(at))
+            == colours[int(g.get("data-slot")) // 4]
+        )
+
+
+def test_arrows_are_in_a_png():
+    image = pytest.importorskip("PIL.Image", reason="optional: pillow")
+    root, *_ = drawn(BASE)
+    result = image.open(io.BytesIO(BASE.draw().png(1))).convert("L")
+    down, across = (t for t in root.iter(f"{SVG}text") if t.text in ("dim 0 ↓", "dim 1 →"))
+    for text, size in ((down, (3, 8)), (across, (8, 3))):
+        font = pytest.importorskip("PIL.ImageFont").load_default(geometry.SMALL)
+        left = round(float(text.get("x")) + font.getlength("dim 0 "))
+        low = round(float(text.get("y"))) + 1
+        dark = np.asarray(result)[low - 10 : low, left : left + 11] < 128
+        lines = dark.any(1).sum(), dark.any(0).sum()
+        assert np.greater_equal(lines, size[::-1]).all()
 
 
 def test_files(tmp_path):

@@ -247,6 +247,23 @@ class TestShow:
             assert "slots by index" in capsys.readouterr().out or "sizes" in arguments[0]
             assert file.read_text("utf-8") == layout.draw().svg
 
+    def test_svg_with_the_colours_of_another_layout(self, tmp_path, capsys):
+        file = tmp_path / "a.svg"
+        expected = Layout((3, 2, 3), (1, 9, 3)).draw(color_by=Layout((2, 3, 3))).svg
+        for text in ("(2,3,3):(9,3,1)", "CHW 2,3,3", "f32[2,3,3]"):
+            options = ["--color-by", text, "--svg"]
+            assert main(["show", "(3,2,3):(1,9,3)", *options, str(file)]) == 0
+            assert file.read_text("utf-8") == expected
+        file.unlink()
+        for text, reason in (
+            ("NHWC", "labels need a shape"),
+            ("s4[2,9]{1,0:E(4)}", "--color-by: must have slot_bits=None as this layout, got 4"),
+        ):
+            options = ["--color-by", text, "--svg", str(file)]
+            assert reason in refusal(capsys, "show", "(2,3):(3,1)", *options)
+        assert "needs --svg" in refusal(capsys, "show", "(2,3):(3,1)", "--color-by", "(6,):(1,)")
+        assert not list(tmp_path.iterdir())
+
     def test_no_picture_of_what_has_no_layout(self, tmp_path, capsys):
         for text in ("(f32[2], s8[3])", "f32[3,?]"):
             complaint = refusal(capsys, "show", text, "--svg", str(tmp_path / "a.svg"))

@@ -28,7 +28,7 @@ class Cell(NamedTuple):
     kind: str  # ELEMENT, PADDING or GAP
     slot: int
     at: Index | None  # the index; None for slots of the strip without an element
-    row: int = 0  # the row-major number of the index without its last entry
+    row: int | None = None  # number of the row whose colour an element has; None: no colour
     shared: bool = False  # True if several elements share the slot
 
 
@@ -39,18 +39,55 @@ class Panel(NamedTuple):
     cells: list[list[Cell | None]]  # None where rows or columns are left out
 
 
+class SlotSearch:
+    """Elements in the slots of a layout; a search that takes too long ends without a result."""
+
+    complete = True  # False after a search was given up
+
+    def __init__(self, layout: Placement) -> None:
+        self.layout = layout
+        self._first_two: dict[int, list[Index]] = {}
+
+    def first_two(self, slot: int) -> list[Index]:
+        """Return at most two elements in a slot; none after a search has taken too long."""
+        if slot not in self._first_two:
+            max_count = 2 if self.layout.size and self.complete else 0
+            self._first_two[slot] = self._run(islice(self.layout._indices_in_slot(slot), max_count))
+        return self._first_two[slot]
+
+    def first(self, slot: int) -> Index | None:
+        """Return the row-major first element in a slot, or None."""
+        held = self.first_two(slot)
+        if len(held) > 1:
+            held = self._run(map(_first_index_in_slot, [self.layout], [slot]))
+        return held[0] if held else None
+
+    def _run(self, search: Iterable[Index]) -> list[Index]:
+        try:
+            return [*search]
+        except ValueError:  # strides that no sequence of views makes
+            self.complete = False
+            return []
+
+
 class Content:
-    """Content of a picture of a layout; the work does not grow with the layout's size."""
+    """Content of a picture of a layout; the work does not grow with the layout's size.
+
+    `color_by`: the layout whose rows give slots their colours; by default the rows of `layout` give
+    indices their colours.
+    """
 
     rows: Axis
     columns: Axis
     groups: list[list[Panel | None]]  # panels that differ in one dimension; None: some left out
     strip: list[Cell | None]
-    complete = True  # False after a search for the elements in a slot was given up
 
-    def __init__(self, layout: Placement, most_columns: int) -> None:
+    def __init__(
+        self, layout: Placement, most_columns: int, color_by: Placement | None = None
+    ) -> None:
         self.layout = layout
-        self.indices_by_slot: dict[int, list[Index]] = {}
+        self._search = SlotSearch(layout)
+        self._color_search = None if color_by is None else SlotSearch(color_by)
         fixed = (0,) * max(0, layout.ndim - MOST_DIMS)
         # Show padding along dimensions of positive strides alone: there it is at the high end.
         every = [
@@ -76,6 +113,11 @@ class Content:
                 self.groups.append([None])
         self.strip = list(self._strip_cells())
 
+    @property
+    def complete(self) -> bool:
+        """False after a search for the elements in a slot was given up."""
+        return self._search.complete and (self._color_search is None or self._color_search.complete)
+
     def _make_panel(self, leading_index: Index) -> Panel:
         skipped = max(0, 2 - self.layout.ndim)  # a vector has one row, a number one column too
         cells = [
@@ -94,14 +136,15 @@ class Content:
         slot = layout.offset + sum(map(slots.slot_of_index, layout.parts, index))
         if any(i >= n for i, n in zip(index, layout.shape, strict=True)):
             return Cell(PADDING, slot, index)
-        shared = layout.is_overlapping and len(self._first_two_elements_in_slot(slot)) > 1
-        return Cell(ELEMENT, slot, index, self._row_number(index), shared)
+        shared = layout.is_overlapping and len(self._search.first_two(slot)) > 1
+        return Cell(ELEMENT, slot, index, self._color_row(index, slot), shared)
 
-    def _row_number(self, index: Index) -> int:
-        number = 0
-        for i, n in zip(index[:-1], self.layout.shape[:-1], strict=True):
-            number = number * n + i
-        return number
+    def _color_row(self, index: Index, slot: int) -> int | None:
+        """Return the number of the row whose colour the element at `index`, in `slot`, has."""
+        if self._color_search is None:
+            return _row_number(index, self.layout.shape)
+        first = self._color_search.first(slot)
+        return None if first is None else _row_number(first, self._color_search.layout.shape)
 
     def _strip_cells(self) -> Iterator[Cell | None]:
         """Yield the slots from the lowest on; None where some are left out."""
@@ -110,33 +153,21 @@ class Content:
             if relative_slot is None:
                 yield None
                 continue
-            held = self._first_two_elements_in_slot(low + relative_slot)
-            shared = len(held) > 1
-            if shared:
-                held = self._run_limited_search(
-                    map(_first_index_in_slot, [self.layout], [low + relative_slot])
-                )
-            if held:
-                yield Cell(ELEMENT, low + relative_slot, held[0], self._row_number(held[0]), shared)
+            slot = low + relative_slot
+            index = self._search.first(slot)
+            if index is None:
+                yield Cell(PADDING if self.layout.is_padded else GAP, slot, None)
             else:
-                yield Cell(PADDING if self.layout.is_padded else GAP, low + relative_slot, None)
+                shared = len(self._search.first_two(slot)) > 1
+                yield Cell(ELEMENT, slot, index, self._color_row(index, slot), shared)
 
-    def _first_two_elements_in_slot(self, slot: int) -> list[Index]:
-        """Return at most two elements in a slot; none after a search has taken too long."""
-        if slot not in self.indices_by_slot:
-            max_count = 2 if self.layout.size and self.complete else 0
-            self.indices_by_slot[slot] = self._run_limited_search(
-                islice(self.layout._indices_in_slot(slot), max_count)
-            )
-        return self.indices_by_slot[slot]
 
-    def _run_limited_search(self, search: Iterable[Index]) -> list[Index]:
-        """Return the results of a search; mark the content incomplete if it gives up."""
-        try:
-            return [*search]
-        except ValueError:  # strides that no sequence of views makes
-            self.complete = False
-            return []
+def _row_number(index: Index, shape: Index) -> int:
+    """Return the row-major number of an index without its last entry."""
+    number = 0
+    for i, n in zip(index[:-1], shape[:-1], strict=True):
+        number = number * n + i
+    return number
 
 
 def _indices_to_show(size: int, first: int, last: int) -> Axis:
@@ -194,14 +225,28 @@ def format_count(number: int, unit: str) -> str:
     return f"{number} {unit}{'s' * (number != 1)}"
 
 
+def axis_names(layout: Placement) -> list[str]:
+    """Return the names of the axes of the grid, such as "dim 1 ↓", "dim 2 →", "panels: dim 0".
+
+    They are numbers, because the letters of `Layout.labels` stand for the dimensions of images in
+    one order, which need not be that of this layout.
+    """
+    rank = layout.ndim
+    across = [f"dim {rank - 1} →"] * (rank > 0)
+    down = [f"dim {rank - 2} ↓"] * (rank > 1)
+    panels = [str(d) for d in range(max(0, rank - MOST_DIMS), rank - 2)]
+    dims = f"dim{'s' * (len(panels) > 1)} {', '.join(panels)}"
+    return [*down, *across, *[f"panels: {dims}"] * bool(panels)]
+
+
 def describe_axes(layout: Placement) -> Iterator[str]:
-    """Yield a line for each dimension shown: columns, rows or panels, and its strides."""
+    """Yield a line for each dimension shown: its direction in the grid, and its strides."""
     rank = layout.ndim
     for d in range(max(0, rank - MOST_DIMS), rank):
-        name = ("columns", "rows")[rank - 1 - d] if rank - d <= 2 else "panels"
-        yield f"{name}: dimension {d}, {_format_dim_strides(layout, d)}"
+        runs = ("columns, across", "rows, down")[rank - 1 - d] if rank - d <= 2 else "panels"
+        yield f"dim {d} ({runs}): {_format_dim_strides(layout, d)}"
     if rank > MOST_DIMS:
-        yield f"dimensions 0 to {rank - MOST_DIMS - 1}: index 0 alone is shown"
+        yield f"dims 0 to {rank - MOST_DIMS - 1}: only index 0 is shown"
 
 
 def _format_dim_strides(layout: Placement, dim: int) -> str:

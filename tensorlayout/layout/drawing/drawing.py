@@ -1,7 +1,8 @@
 """`Drawing`: a picture of a layout as SVG or PNG; summaries for notebooks.
 
-Rows have the colours of Paul Tol's *light* scheme, which is made for dark letters and suits
-colour-blind readers. The contrast of every letter to its background is at least 4.5.
+Every picture has a background of its own, so that it suits light and dark pages. Rows have the
+colours of Paul Tol's *light* scheme, which is made for dark letters and suits colour-blind readers.
+The contrast of every letter to its background is at least 4.5.
 """
 
 from __future__ import annotations
@@ -45,12 +46,12 @@ class Drawing:
 
     __slots__ = ("_picture",)
 
-    def __init__(self, layout: Placement) -> None:
-        self._picture = Picture(layout)
+    def __init__(self, layout: Placement, color_by: Placement | None = None) -> None:
+        self._picture = Picture(layout, color_by)
 
     @property
     def svg(self) -> str:
-        """Text of an SVG file, which follows the reader's light or dark mode.
+        """Text of an SVG file, with a background that follows the reader's light or dark mode.
 
         >>> from tensorlayout import Layout
         >>> Layout((2, 3), (1, 2)).draw().svg.count('class="grid"')
@@ -59,7 +60,7 @@ class Drawing:
         return "\n".join([*_svg_document_lines(self._picture), ""])
 
     def png(self, scale: float = 2) -> bytes:
-        """Return the bytes of a PNG file in light colours.
+        """Return the bytes of a PNG file: opaque, in light colours.
 
         `scale`: pixels per unit.
 
@@ -94,7 +95,7 @@ _SCOPE = "tensorlayout"
 
 def _scheme_css(scheme: Scheme) -> str:
     rules = {
-        f".paper,.{_SCOPE} .padding": f"fill:{scheme.paper}",
+        f".paper,.{_SCOPE} .padding,.{_SCOPE} .uncoloured": f"fill:{scheme.paper}",
         ".gap": f"fill:{scheme.gap}",
         f".ink,.{_SCOPE} .plain": f"fill:{scheme.ink}",
         ".faint": f"fill:{scheme.faint}",
@@ -135,8 +136,10 @@ def _svg_document_lines(picture: Picture) -> Iterator[str]:
 
 
 def _box_svg(box: Box) -> str:
-    cell = box.cell
-    kind = f"row{cell.row % len(ROWS)}" if cell.kind == ELEMENT else cell.kind
+    cell, is_coloured = box.cell, box.cell.row is not None
+    kind = cell.kind
+    if kind == ELEMENT:
+        kind = "uncoloured" if cell.row is None else f"row{cell.row % len(ROWS)}"
     index = "" if cell.at is None else f' data-index="{",".join(map(str, cell.at))}"'
     area = (
         f'x="{_coordinate(box.x)}" y="{_coordinate(box.y)}" '
@@ -155,8 +158,8 @@ def _box_svg(box: Box) -> str:
         parts.append(f'<path class="hatch" d="{d}"/>')
     if box.shared_slot_mark:
         d = "L".join(f"{_coordinate(x)} {_coordinate(y)}" for x, y in box.shared_slot_mark)
-        parts.append(f'<path class="mark" d="M{d}Z"/>')
-    letters = "on" if cell.kind == ELEMENT else "plain"
+        parts.append(f'<path class="{"mark" if is_coloured else "plain"}" d="M{d}Z"/>')
+    letters = "on" if is_coloured else "plain"
     return "".join([*parts, *(_text_svg(text, letters) for text in box.texts), "</g>"])
 
 
@@ -176,6 +179,11 @@ def _coordinate(number: float) -> str:
 # --- PNG, drawn by Pillow, which is optional and so imported by name at first use ---
 
 _ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}
+# Lines of the arrows at the end of a text, from the end of its base line.
+_ARROWS = {
+    "→": (((0, -4), (8, -4)), ((5, -7), (8, -4), (5, -1))),
+    "↓": (((3, -8), (3, 0)), ((0, -3), (3, 0), (6, -3))),
+}
 
 
 def _render_png(picture: Picture, scale: float) -> bytes:
@@ -193,21 +201,28 @@ def _render_png(picture: Picture, scale: float) -> bytes:
 
     def draw_text(text: Text, colour: str) -> None:
         (at,), font = scale_points((text.x, text.y)), fonts.load_default(text.size * scale)
-        pencil.text(at, text.words, colour, font, anchor=_ANCHORS[text.anchor])
+        words = text.words.rstrip("".join(_ARROWS))
+        pencil.text(at, words, colour, font, anchor=_ANCHORS[text.anchor])
+        # Pillow's font has no arrows.
+        for points in _ARROWS.get(text.words[len(words) :], ()):
+            left = text.x + font.getlength(words) / scale + 1
+            draw_line(colour, 1, *((left + x, text.y + y) for x, y in points))
 
     for box in picture.boxes:
-        is_element = box.cell.kind == ELEMENT
-        row = ROWS[box.cell.row % len(ROWS)]
-        ground = row if is_element else LIGHT.gap if box.cell.kind == GAP else LIGHT.paper
+        row = box.cell.row
+        ground = LIGHT.gap if box.cell.kind == GAP else LIGHT.paper
+        letters = LIGHT.ink
+        if row is not None:
+            ground, letters = ROWS[row % len(ROWS)], ON_ROWS
         corners = scale_points((box.x, box.y), (box.x + box.width, box.y + box.height))
         pencil.rectangle(corners, ground)
         for start, end in box.hatch_lines:
             draw_line(LIGHT.hatch, 1, start, end)
         pencil.rectangle(corners, None, LIGHT.edge, round(scale))
         if box.shared_slot_mark:
-            pencil.polygon(scale_points(*box.shared_slot_mark), ON_ROWS)
+            pencil.polygon(scale_points(*box.shared_slot_mark), letters)
         for text in box.texts:
-            draw_text(text, ON_ROWS if is_element else LIGHT.ink)
+            draw_text(text, letters)
     for start, end, width in picture.rules:
         draw_line(LIGHT.ink, width, start, end)
     for text in picture.texts:

@@ -9,7 +9,16 @@ from typing import NamedTuple
 
 from tensorlayout.errors import truncate
 from tensorlayout.layout.drawing import content
-from tensorlayout.layout.drawing.content import GAP, MOST_DIMS, PADDING, Axis, Cell, Content, Panel
+from tensorlayout.layout.drawing.content import (
+    ELEMENT,
+    GAP,
+    MOST_DIMS,
+    PADDING,
+    Axis,
+    Cell,
+    Content,
+    Panel,
+)
 from tensorlayout.layout.placement import Placement
 from tensorlayout.layout.slots import part_units
 
@@ -69,8 +78,8 @@ def _text_width(words: str, size: float) -> float:
 class Picture:
     """A drawn layout; its parts are added from top to bottom, with `y` as the end so far."""
 
-    def __init__(self, layout: Placement) -> None:
-        self.layout, self.y = layout, float(MARGIN)
+    def __init__(self, layout: Placement, color_by: Placement | None = None) -> None:
+        self.layout, self.color_by, self.y = layout, color_by, float(MARGIN)
         self.boxes: list[Box] = []
         self.texts: list[Text] = []
         self.rules: list[tuple[Point, Point, float]] = []  # lines round tiles, and their widths
@@ -81,7 +90,7 @@ class Picture:
         )
         self.head = _text_width(str(rows), SMALL) + 8
         room = ROOM - self.head - ELLIPSIS
-        self.content = Content(layout, max(1, int(room // self.cell)))
+        self.content = Content(layout, max(1, int(room // self.cell)), color_by)
         text = truncate(layout)
         words = content.layout_properties_text(layout)
         lines = list(content.describe_axes(layout))
@@ -108,6 +117,10 @@ class Picture:
     def legend_texts(self) -> Iterator[str]:
         """Yield the lines of the legend."""
         kinds = {box.cell.kind for box in self.boxes}
+        if self.color_by is not None:
+            yield f"colours: rows of {truncate(self.color_by)}"
+            if any(box.cell.kind == ELEMENT and box.cell.row is None for box in self.boxes):
+                yield "no colour: not an element of that layout"
         if PADDING in kinds:
             yield f"hatched: padding, {content.describe_padding(self.layout)}"
         if GAP in kinds:
@@ -128,6 +141,7 @@ class Picture:
         if not columns or not rows:
             self.add_text("no elements")
             return
+        self.add_axis_names()
         cells = sum(ELLIPSIS if c is None else self.cell for c in columns)
         height = sum(ELLIPSIS if r is None else HEIGHT for r in rows) + 2 * LINE
         for group in self.content.groups:
@@ -147,6 +161,18 @@ class Picture:
                     used = max(used, height if panel.before else height - LINE)
                 x += wide + 10
             self.y += used + 8
+
+    def add_axis_names(self) -> None:
+        """Add the names of the axes in one line, or in several if they are long."""
+        x, space = float(MARGIN), 14
+        names = content.axis_names(self.layout)
+        self.y += LINE if names else 0
+        for name in names:
+            width = _text_width(name, SMALL)
+            if x > MARGIN and x + width > WIDTH - MARGIN:
+                x, self.y = float(MARGIN), self.y + LINE
+            self.texts.append(Text(x, self.y - 4, name, SMALL, "ink"))
+            x += width + space
 
     def panel_index_text(self, panel: Panel) -> str:
         """Return a panel's index, if any, with an ellipsis for dimensions not shown."""
@@ -203,7 +229,7 @@ class Picture:
         range_text = (
             f"slots {low} to {end - 1} of {end}" if low else content.format_count(end, "slot")
         )
-        self.add_text(f"memory: {range_text}, over the index there", NOTE, "ink")
+        self.add_text(f"memory: {range_text}, each above its index", NOTE, "ink")
         self.y += 4
         cell_labels = ["" if cell is None else _index_text(cell) for cell in shown]
         longest = max(_text_width(name, SMALL) for name in cell_labels)

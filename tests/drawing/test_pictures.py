@@ -448,7 +448,7 @@ def test_title_and_description():
     assert root[0].text == "Layout (2,3):(0,-1)+2"
     assert root[1].text == (
         "Shape (2, 3): broadcast, overlapping; dim 0 (rows, down): stride 0, repeats; dim 1"
-        " (columns, across): stride -1, backwards; dark corner: several elements share the slot"
+        " (columns, across): stride -1, backwards; marked corner: a slot of several elements"
         " (broadcast)."
     )
 

@@ -127,7 +127,7 @@ class Picture:
             yield "grey: no element of this layout"
         if self.layout.is_overlapping:
             reason = "broadcast" if self.layout.is_broadcast else "overlap"
-            yield f"dark corner: several elements share the slot ({reason})"
+            yield f"marked corner: a slot of several elements ({reason})"
         if not self.content.complete:
             yield "the search for shared slots took too long: some are not marked"
         if self.rules:

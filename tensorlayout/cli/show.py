@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from functools import partial
+from typing import TYPE_CHECKING
 
 from tensorlayout.cli.answers import (
     MAX_SLOTS_SHOWN,
@@ -18,7 +19,9 @@ from tensorlayout.errors import short_repr
 from tensorlayout.layout import Layout, parse_xla_tiling
 from tensorlayout.layout.drawing import content
 from tensorlayout.layout.drawing.content import format_count, format_slots_by_index
-from tensorlayout.layout.drawing.drawing import Drawing
+
+if TYPE_CHECKING:
+    from tensorlayout.layout.drawing.drawing import Drawing
 
 # A DirectML descriptor begins with a name and an equals sign.
 _DESCRIPTOR_START = re.compile(r"\s*[A-Za-z_]\w*\s*=")

@@ -589,6 +589,19 @@ def test_a_layout_in_a_notebook():
     assert ElementTree.fromstring(Layout((2, 3))._repr_svg_()).get("role") == "img"
 
 
+def test_the_table_of_a_summary_has_its_own_background():
+    text = Layout((2, 3))._repr_html_()
+    assert '<table class="tensorlayout-facts">' in text  # pages style tables without a class
+    style = text.partition("<style>")[2].partition("</style>")[0]
+    for part, scheme in zip(
+        style.split("@media (prefers-color-scheme:dark)"),
+        (rendering.LIGHT, rendering.DARK),
+        strict=True,
+    ):
+        colours = rf"background:{scheme.paper};color:({scheme.ink}|{scheme.faint})\}}"
+        assert len(re.findall(colours, part)) == 2
+
+
 def test_first_values():
     shared = tl.sliding_window(tl.arange(5), 3)
     for x, values in [

@@ -237,19 +237,23 @@ def _render_png(picture: Picture, scale: float) -> bytes:
 _CLASS = f"{_SCOPE}-summary"
 
 
+# Pages have styles for tables without a class, such as another background.
+_TABLE = f".{_CLASS} .{_SCOPE}-facts"
+
+
 def _summary_css(scheme: Scheme) -> str:
     return (
-        f".{_CLASS}{{background:{scheme.paper};color:{scheme.ink}}}"
-        f".{_CLASS} th{{color:{scheme.faint}}}"
+        f".{_CLASS},{_TABLE},{_TABLE} :is(tr,td){{background:{scheme.paper};color:{scheme.ink}}}"
+        f"{_TABLE} th{{background:{scheme.paper};color:{scheme.faint}}}"
     )
 
 
 _SUMMARY_STYLE = (
     f".{_CLASS}{{max-width:{WIDTH}px;border-radius:6px;padding:8px 0;font:13px/1.5 sans-serif}}"
-    f".{_CLASS} table{{margin:0 12px;border:0;border-collapse:collapse}}"
-    f".{_CLASS} tr,.{_CLASS} th,.{_CLASS} td{{background:none;border:0;text-align:left;"
+    f"{_TABLE}{{margin:0 12px;border:0;border-collapse:collapse}}"
+    f"{_TABLE} :is(tr,th,td){{border:0;text-align:left;"
     "vertical-align:top;padding:1px 8px 1px 0;white-space:normal;overflow-wrap:anywhere}"
-    f".{_CLASS} th{{font-weight:normal;white-space:nowrap}}.{_CLASS} td{{color:inherit}}"
+    f"{_TABLE} th{{font-weight:normal;white-space:nowrap}}"
     f"{_summary_css(LIGHT)}@media (prefers-color-scheme:dark){{{_summary_css(DARK)}}}"
 )
 
@@ -261,9 +265,8 @@ def summary_html(layout: Placement, facts: Sequence[tuple[str, str]]) -> str:
         for name, value in facts
     )
     picture = Drawing(layout).svg
-    return (
-        f'<div class="{_CLASS}"><style>{_SUMMARY_STYLE}</style><table>{rows}</table>{picture}</div>'
-    )
+    table = f'<table class="{_SCOPE}-facts">{rows}</table>'
+    return f'<div class="{_CLASS}"><style>{_SUMMARY_STYLE}</style>{table}{picture}</div>'
 
 
 def layout_facts(layout: Placement) -> list[tuple[str, str]]:

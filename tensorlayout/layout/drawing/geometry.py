@@ -129,7 +129,7 @@ class Picture:
             reason = "broadcast" if self.layout.is_broadcast else "overlap"
             yield f"marked corner: a slot of several elements ({reason})"
         if not self.content.complete:
-            yield "the search for shared slots took too long: some are not marked"
+            yield "a search of slots took too long: some marks or colours are missing"
         if self.rules:
             yield "heavy lines: tiles"
 

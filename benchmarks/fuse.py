@@ -36,6 +36,10 @@ def _bytes(xp: Any) -> Function:
     return normalise
 
 
+def _scale(xp: Any) -> Function:
+    return lambda x, m, s: (x - m) / s
+
+
 def _gate(xp: Any) -> Function:
     return lambda x, y: xp.where(x > 0, x * y, x) + y
 
@@ -69,6 +73,7 @@ def rows(quick: bool) -> Iterator[HostRow]:
         name = f"{AFFINE}, {name}, 16 MB float32"
         yield _row(name, _affine, functools.partial(_with_four, x, others), AFFINE)
     yield _row("(x.astype(float32) / 255 - m) / s, NHWC, 4 MB", _bytes, _picture)
+    yield _row("(x - m) / s of the first page: 8 images, NHWC, 5 MB", _scale, _images)
     yield _row("where(x > 0, x * y, x) + y, 16 MB", _gate, _pair, "where(x > 0, x * m, x) + m")
     yield _row("1 / (1 + exp(-x)), 16 MB", _sigmoid, _one, "1 / (1 + exp(-x))", BY_LOOPS)
     yield _row("(x + y.T) * 2 - x, 16 MB", _mixed, _pair, limits=SMALL)
@@ -99,6 +104,12 @@ def _picture() -> tuple[Any, ...]:
     octets = np.random.default_rng(0).integers(0, 256, (28, 224, 224, 3)).astype(np.uint8)
     mean, std = np.array([[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]], np.float32)
     return octets, mean, std
+
+
+def _images() -> tuple[Any, ...]:
+    images = np.random.default_rng(0).random((8, 224, 224, 3), np.float32).transpose(0, 3, 1, 2)
+    axes = (2, 3)
+    return images, images.mean(axes, keepdims=True), images.std(axes, keepdims=True)
 
 
 def _row(

@@ -15,98 +15,188 @@ import numpy as np
 
 # Names: replacement; remark. A replacement "nothing" has only a remark.
 _TABLE = """
+addcdiv: x + value * y / z
+addcmul: x + value * y * z
+addmm addmv baddbmm: x + tl.matmul(y, z)
+aminmax: (tl.min(x, axis), tl.max(x, axis))
 as_strided: tl.from_storage(storage, layout), which checks the bounds of the memory
-as_tensor from_numpy tensor: tl.asarray(obj)
+as_tensor from_numpy scalar_tensor tensor: tl.asarray(obj)
 asnumpy: np.asarray(x)
-bmm mm: tl.matmul(x, y)
+bartlett: tl.asarray(np.bartlett(n))
+blackman: tl.asarray(np.blackman(n))
+bmm mm mv: tl.matmul(x, y)
 bool_: tl.bool
+broadcast_tensors: tl.broadcast_arrays(x, y)
+bucketize: tl.searchsorted(boundaries, x)
 cat: tl.concat(arrays, axis=0)
 cdist: tl.linalg.vector_norm(x[:, None] - y[None, :], axis=-1)
-chunk: tl.array_split(x, sections, axis=axis)
+cholesky: tl.linalg.cholesky(x)
+chunk tensor_split: tl.array_split(x, sections, axis=axis)
 clamp: tl.clip(x, min, max)
+clamp_max: tl.minimum(x, max)
+clamp_min: tl.maximum(x, min)
 clone: x.copy()
-contiguous: tl.to_layout(x, tl.Layout.row_major(x.shape))
 complex: tl.complex128; tl.complex64 has single precision
+contiguous: tl.to_layout(x, tl.Layout.row_major(x.shape))
 cpu: x.to_device("cpu")
+cummax: np.maximum.accumulate(x, axis)
+cummin: np.minimum.accumulate(x, axis)
+det: tl.linalg.det(x)
+detach: x; there is no automatic differentiation
+diag_indices: (tl.arange(n),) * 2
+dist: tl.linalg.vector_norm(x - y)
+div: tl.divide(x, y)
 eq: tl.equal(x, y)
-errstate seterr: nothing; there are no warnings
+erf: scipy.special.erf(x), on the CPU
+erfc: scipy.special.erfc(x), on the CPU
+erfinv: scipy.special.erfinv(x), on the CPU
+errstate geterr seterr: nothing; there are no warnings
 expand: tl.broadcast_to(x, shape)
+flatten: x.flatten()
 float: tl.float64; PyTorch's float has 32 bits
+frac: x - tl.trunc(x)
 frombuffer: tl.from_storage(storage, layout, dtype=dtype)
+fromDlpack: tl.from_dlpack(x)
+fromfile: tl.asarray(np.fromfile(file, dtype))
+fromfunction: tl.asarray(np.fromfunction(function, shape))
 fromiter: tl.asarray(np.fromiter(iterable, dtype))
-gather: tl.take_along_axis(x, indices, axis=axis)
+gather take_along_dim: tl.take_along_axis(x, indices, axis=axis)
 ge: tl.greater_equal(x, y)
 genfromtxt loadtxt: tl.asarray(np.loadtxt(file))
+ger: tl.outer(x, y)
+get_default_device: tl.default_device()
 gt: tl.greater(x, y)
-index_add: tl.scatter_add(x, indices, values, axis=0)
 half: tl.float16
+hamming: tl.asarray(np.hamming(n))
+hanning: tl.asarray(np.hanning(n))
 in1d: tl.isin(x, y)
+index_add: tl.scatter_add(x, indices, values, axis=0)
 index_select: tl.take(x, indices, axis=axis)
+indices: tl.stack(tl.meshgrid(*map(tl.arange, shape), indexing="ij"))
 int: tl.int64; PyTorch's int has 32 bits
+inverse: tl.linalg.inv(x)
+is_complex iscomplexobj: tl.isdtype(x.dtype, "complex floating")
+is_floating_point: tl.isdtype(x.dtype, "real floating")
+is_tensor: isinstance(x, tl.Tensor)
+issubdtype: np.issubdtype(dtype, kind), or tl.isdtype(dtype, kind)
+kaiser: tl.asarray(np.kaiser(n, beta))
 le: tl.less_equal(x, y)
-lt: tl.less(x, y)
+lerp: x + weight * (y - x)
+lgamma: scipy.special.gammaln(x), on the CPU
+log_softmax: x - np.logaddexp.reduce(x, axis, keepdims=True)
+logcumsumexp: np.logaddexp.accumulate(x, axis)
+logdet: tl.linalg.slogdet(x)[1]
+logit: tl.log(x / (1 - x))
+logsumexp: np.logaddexp.reduce(x, axis)
 long: tl.int64
+lstsq: tl.matmul(tl.linalg.pinv(x), y)
+lt: tl.less(x, y)
 manual_seed rand random: tl.asarray(np.random.default_rng(seed).random(shape))
 masked_fill: tl.where(mask, value, x)
 masked_select: x[mask]
+matrix_power: tl.linalg.matrix_power(x, n)
 memmap: tl.asarray(np.memmap(file))
+mgrid: tl.meshgrid(tl.arange(m), tl.arange(n), indexing="ij")
+movedim: tl.moveaxis(x, source, destination)
+msort: tl.sort(x, axis=0)
 mul: tl.multiply(x, y)
-ne: tl.not_equal(x, y)
 ndarray: tl.Tensor
 ndim: x.ndim
+ne: tl.not_equal(x, y)
 neg: tl.negative(x)
 nn: nothing; there are no layers here
 no_grad: nothing; there is no automatic differentiation
 norm: tl.linalg.norm(x)
 normal randn: tl.asarray(np.random.default_rng(seed).standard_normal(shape))
-numel: x.size
-randint: tl.asarray(np.random.default_rng(seed).integers(low, high, shape))
+numel size: x.size
+ogrid: tl.meshgrid(tl.arange(m), tl.arange(n), indexing="ij", sparse=True)
+permute: tl.permute_dims(x, axes)
 pin_memory: tl.cuda.pin_memory(x)
+pinverse: tl.linalg.pinv(x)
+polar: x * tl.exp(1j * y)
+printoptions: np.printoptions(precision=3), which holds for tensors, too
+promote_types: tl.result_type(x, y)
+qr: tl.linalg.qr(x)
+rand_like: tl.asarray(np.random.default_rng(seed).random(x.shape))
+randint: tl.asarray(np.random.default_rng(seed).integers(low, high, shape))
+randn_like: tl.asarray(np.random.default_rng(seed).standard_normal(x.shape))
+randperm: tl.asarray(np.random.default_rng(seed).permutation(n))
+range: tl.arange(start, stop, step); PyTorch's range includes the stop
 relu: tl.maximum(x, 0)
 repeat_interleave: tl.repeat(x, repeats, axis=axis)
 row_stack: tl.vstack(arrays)
 rsqrt: 1 / tl.sqrt(x)
 savetxt: np.savetxt(file, np.asarray(x))
+savez_compressed: tl.savez(file, x), which does not compress
 scatter: tl.put_along_axis(x, indices, values, axis=axis); in place
+scatter_reduce: tl.scatter_add(x, indices, values), or tl.scatter_min or tl.scatter_max
 set_printoptions: np.set_printoptions(precision=3), which holds for tensors, too
 sgn: tl.sign(x)
 shape: x.shape
 sigmoid: 1 / (1 + tl.exp(-x))
+slogdet: tl.linalg.slogdet(x)
 softmax: (lambda e: e / tl.sum(e, axis, keepdims=True))(tl.exp(x - tl.max(x, axis, keepdims=True)))
+solve_triangular: tl.linalg.solve(x, y)
+std_mean: (tl.std(x, axis, correction=1), tl.mean(x, axis))
 sub: tl.subtract(x, y)
-tril_indices: tl.nonzero(tl.tri(n, k=k))
-trapz: tl.trapezoid(y, x)
-triu_indices: tl.nonzero(tl.triu(tl.ones((n, n)), k=k))
+svd: tl.linalg.svd(x, full_matrices=False); its third result is Vh, where PyTorch gives V
+swapdims: tl.swapaxes(x, axis1, axis2)
+t: tl.matrix_transpose(x)
 topk: tl.top_k(x, k)[0]
+trapz: tl.trapezoid(y, x)
+tril_indices: tl.nonzero(tl.tri(n, k=k))
+triu_indices: tl.nonzero(tl.triu(tl.ones((n, n)), k=k))
 unbind: tl.unstack(x, axis=0)
 unfold: tl.sliding_window(x, window_shape, axis=axis)
 unsqueeze: tl.expand_dims(x, axis=axis)
+var_mean: (tl.var(x, axis, correction=1), tl.mean(x, axis))
+view_as_complex: x[..., 0] + 1j * x[..., 1]
 view_as_real: tl.stack([tl.real(x), tl.imag(x)], axis=-1)
 """
 
 # Methods and attributes of PyTorch's tensors and NumPy's arrays that a `Tensor` does not have.
 _METHOD_TABLE = """
+H adjoint mH: tl.conj(x).mT
+at: x[key] = value; in place
 backward grad requires_grad requires_grad_: nothing; there is no automatic differentiation
 bool: x.astype(tl.bool)
+byte: x.astype(tl.uint8)
+char: x.astype(tl.int8)
 copy_: x[...] = y
 cuda: x.to_device("cuda:0")
-detach: x; there is no automatic differentiation
-dim: x.ndim
+dim ndimension: x.ndim
 div: x / y
 double: x.astype(tl.float64)
+element_size: x.itemsize
+expand_as: tl.broadcast_to(x, y.shape)
 fill_: x.fill(value)
 flags: x.layout and x.readonly
+flat: x.ravel()
 float: x.astype(tl.float32); PyTorch's float has 32 bits
+get: np.asarray(x.to_device("cpu"))
 half: x.astype(tl.float16)
+index_copy index_put: x[indices] = values; in place
 int: x.astype(tl.int32); PyTorch's int has 32 bits
 is_contiguous: x.layout.is_row_major
 long: x.astype(tl.int64)
+nelement: x.size
+new_empty: tl.empty(shape, dtype=x.dtype, device=x.device)
+new_full: tl.full(shape, value, dtype=x.dtype, device=x.device)
+new_ones: tl.ones(shape, dtype=x.dtype, device=x.device)
+new_zeros: tl.zeros(shape, dtype=x.dtype, device=x.device)
 numpy: np.asarray(x)
+reshape_as view_as: tl.reshape(x, y.shape)
 record_stream: tl.cuda.record_stream(x, stream)
+set: x[...] = y
+short: x.astype(tl.int16)
 split: tl.split(x, sections, axis=axis); PyTorch's number is the size of a part
+storage_offset: x.layout.offset
+stride: x.strides
 t: x.T
 to: x.to_device(device) or x.astype(dtype)
+tofile: np.asarray(x).tofile(file)
 type: x.astype(dtype)
+type_as: x.astype(y.dtype)
 where: tl.where(condition, x, y)
 zero_: x.fill(0)
 """
@@ -127,9 +217,12 @@ stream: tl.cuda.Stream(); it is current in a with block
 synchronize: tl.cuda.Stream.current().synchronize()
 """
 _METHODS_IN_TABLE = """
-bmm chunk clamp clone contiguous cpu eq expand gather ge gt index_add index_select le lt
-masked_fill masked_select mm mul ne neg numel pin_memory relu repeat_interleave rsqrt scatter sgn
-sigmoid softmax sub topk unbind unfold unsqueeze
+addcdiv addcmul addmm addmv aminmax baddbmm bmm cholesky chunk clamp clamp_max clamp_min clone
+contiguous cpu cummax cummin det detach dist eq erf erfc erfinv expand frac gather ge ger gt
+index_add index_select inverse is_complex is_floating_point le lerp lgamma log_softmax
+logcumsumexp logdet logit logsumexp lt masked_fill masked_select matrix_power mm movedim msort mul
+mv ne neg numel pin_memory pinverse qr relu repeat_interleave rsqrt scatter scatter_reduce sgn
+sigmoid slogdet softmax sub svd swapdims take_along_dim tensor_split topk unbind unfold unsqueeze
 """
 _METHODS_AS_FUNCTIONS = """
 abs add divide exp expand_dims flip isnan log matmul maximum minimum multiply pow roll sqrt

@@ -14,24 +14,64 @@ PAGE = (Path(__file__).parents[2] / "docs" / "coming-from.md").read_text("utf-8"
 
 # Names, and what NumPy gives for what their replacements mean.
 ORACLE = """
-as_tensor asnumpy clone contiguous from_numpy tensor: x
-bmm mm: x @ y | y=y.T
+addcdiv: x + 9.0 * y / x | z=x
+addcmul: x + 9.0 * y * x | z=x
+addmm addmv baddbmm: x + y @ q | y=y[:, :2]; x=q; z=q
+aminmax: (x.min(1), x.max(1))
+as_tensor asnumpy clone contiguous detach fromDlpack from_numpy scalar_tensor tensor: x
+bartlett blackman hamming hanning: np.{NumPy's}(4)
+bmm mm mv: x @ y | y=y.T
+broadcast_tensors: np.broadcast_arrays(x, y) | y=v
+bucketize: np.searchsorted(v, x) | boundaries=v
 cat: np.concatenate([x, y])
 cdist: np.abs(v[:, None] - v) | x=v[:, None]; y=v[:, None]
-chunk: np.array_split(x, 2, 1)
+cholesky det inverse pinverse slogdet: np.linalg.{NumPy's}(x) | x=q
+chunk tensor_split: np.array_split(x, 2, 1)
 clamp: np.clip(x, 0.2, 0.5)
+clamp_max: np.minimum(x, 0.5)
+clamp_min: np.maximum(x, 0.2)
 cpu: x
+cummax: np.maximum.accumulate(x, 1) | x=x[:, ::-1]
+cummin: np.minimum.accumulate(x, 1)
+diag_indices: np.diag_indices(4)
+dist: np.linalg.norm(x - y)
+div: x / y
 eq ge gt le lt ne: np.{NumPy's}(x, y)
 expand: np.broadcast_to(x, (4, 2, 3))
-gather: np.take_along_axis(x, i, 1)
+flatten: x.flatten()
+frac: np.modf(x)[0] | x=x * -7
+fromfunction: np.indices((4, 2, 3)).sum(0)
+gather take_along_dim: np.take_along_axis(x, i, 1)
+ger: np.outer(x, y) | x=v; y=v
 in1d: np.isin(x, y)
 index_select: np.take(x, [2, 0], 1) | indices=np.asarray([2, 0])
+indices: np.indices((4, 2, 3))
+is_complex iscomplexobj: np.iscomplexobj(x) | x=z
+is_floating_point: np.issubdtype(x.dtype, np.floating)
+is_tensor: True
+kaiser: np.kaiser(4, 0.5)
+lerp: x + 9.0 * (y - x)
+log_softmax: x - np.log(np.exp(x).sum(1, keepdims=True))
+logcumsumexp: np.log(np.cumsum(np.exp(x), 1))
+logdet: np.log(np.linalg.det(x)) | x=q
+logit: np.log(x / (1 - x))
+logsumexp: np.log(np.exp(x).sum(1))
+lstsq: np.linalg.lstsq(x, y)[0]
 masked_fill: np.where(mask, 9.0, x)
 masked_select: x[mask]
+matrix_power: q @ q @ q @ q | x=q
+mgrid: [*np.mgrid[:3, :4]]
+movedim: np.moveaxis(x, 0, 1)
+msort: np.sort(y, 0) | x=y
 mul neg sub sgn: np.{NumPy's}(x, y)
 ndim: x.ndim
 norm: np.linalg.norm(x)
-numel: x.size
+numel size: x.size
+ogrid: np.ogrid[:3, :4]
+permute: np.transpose(x, (1, 0))
+polar: x * np.exp(1j * y)
+qr: [*np.linalg.qr(x)] | x=q
+range: np.arange(0, 9, 2)
 relu: np.maximum(x, 0) | x=x - 0.3
 repeat_interleave: np.repeat(x, 2, 1)
 row_stack: np.vstack([x, y])
@@ -39,17 +79,28 @@ rsqrt: x**-0.5
 shape: x.shape
 sigmoid: 1 / (1 + np.exp(-x))
 softmax: np.exp(x) / np.exp(x).sum(1, keepdims=True)
+solve_triangular: np.linalg.solve(x, y) | x=q
+std_mean: (np.std(x, 1, ddof=1), np.mean(x, 1))
+svd: [*np.linalg.svd(x)] | x=q
+swapdims: x.T
+t: x.T
+topk: np.sort(v)[::-1][:2] | x=v
 trapz: np.trapezoid(y, x)
 tril_indices triu_indices: np.{NumPy's}(4, 1)
-topk: np.sort(v)[::-1][:2] | x=v
 unbind: [*x]
 unfold: np.lib.stride_tricks.sliding_window_view(x, 2, 1)
 unsqueeze: np.expand_dims(x, 1)
+var_mean: (np.var(x, 1, ddof=1), np.mean(x, 1))
+view_as_complex: x[:, 0] + 1j * x[:, 1]
 view_as_real: np.stack([z.real, z.imag], -1) | x=z
 """
 NUMPYS = {"eq": "equal", "ge": "greater_equal", "gt": "greater", "le": "less_equal", "lt": "less"}
 NUMPYS |= {"ne": "not_equal", "mul": "multiply", "sub": "subtract"}
-NUMPYS |= {name: name for name in ("tril_indices", "triu_indices")}
+NUMPYS |= {"inverse": "inv", "pinverse": "pinv"}
+OF_THE_SAME_NAME = (
+    "bartlett blackman cholesky det hamming hanning slogdet tril_indices triu_indices"
+)
+NUMPYS |= {name: name for name in OF_THE_SAME_NAME.split()}
 OF_ONE = {"neg": "negative", "sgn": "sign"}
 
 # Devices, files, randomness, memory, settings and what there is not.
@@ -57,8 +108,12 @@ NOT_RUN = {
     *("as_strided", "errstate", "frombuffer", "genfromtxt", "index_add", "loadtxt"),
     *("manual_seed", "memmap", "nn", "no_grad", "rand", "randint", "randn", "random"),
     *("savetxt", "scatter", "set_printoptions", "seterr", "bool_", "long", "ndarray", "normal"),
-    *("complex", "float", "fromiter", "half", "int", "pin_memory"),
+    *("complex", "float", "fromiter", "half", "int", "pin_memory", "fromfile", "geterr"),
+    *("get_default_device", "issubdtype", "printoptions", "rand_like", "randn_like", "randperm"),
+    *("promote_types", "savez_compressed", "scatter_reduce"),
 }
+# Functions of SciPy.
+NOT_RUN |= {"erf", "erfc", "erfinv", "lgamma"}
 
 
 def rows():
@@ -73,12 +128,14 @@ def rows():
 def arrays():
     x = np.asarray([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])
     v, z = np.asarray([0.5, 1.5, 4.0]), np.asarray([1 + 2j, -1j])
-    i = np.asarray([[0, 2], [1, 1]])
-    return {"x": x, "y": x[::-1] * 2, "v": v, "z": z, "i": i, "mask": x > 0.25}
+    i, q = np.asarray([[0, 2], [1, 1]]), np.asarray([[4.0, 1.0], [1.0, 3.0]])
+    return {"x": x, "y": x[::-1] * 2, "v": v, "z": z, "i": i, "q": q, "mask": x > 0.25}
 
 
 PLAIN = {"axis": 1, "k": 2, "min": 0.2, "max": 0.5, "repeats": 2, "sections": 2, "value": 9.0}
-PLAIN |= {"shape": (4, 2, 3), "window_shape": 2, "n": 4}
+PLAIN |= {"shape": (4, 2, 3), "window_shape": 2, "n": 4, "m": 3, "weight": 9.0, "beta": 0.5}
+PLAIN |= {"source": 0, "destination": 1, "axis1": 0, "axis2": 1, "axes": (1, 0)}
+PLAIN |= {"start": 0, "stop": 9, "step": 2, "function": lambda *index: sum(index)}
 
 
 def same(result, expected):

@@ -18,6 +18,7 @@ _TABLE = """
 addcdiv: x + value * y / z
 addcmul: x + value * y * z
 addmm addmv baddbmm: x + tl.matmul(y, z)
+adjoint: tl.conj(x).mT
 aminmax: (tl.min(x, axis), tl.max(x, axis))
 as_strided: tl.from_storage(storage, layout), which checks the bounds of the memory
 as_tensor from_numpy scalar_tensor tensor: tl.asarray(obj)
@@ -30,6 +31,7 @@ broadcast_tensors: tl.broadcast_arrays(x, y)
 bucketize: tl.searchsorted(boundaries, x)
 cat: tl.concat(arrays, axis=0)
 cdist: tl.linalg.vector_norm(x[:, None] - y[None, :], axis=-1)
+chain_matmul: tl.linalg.multi_dot(arrays)
 cholesky: tl.linalg.cholesky(x)
 chunk tensor_split: tl.array_split(x, sections, axis=axis)
 clamp: tl.clip(x, min, max)
@@ -46,6 +48,7 @@ detach: x; there is no automatic differentiation
 diag_indices: (tl.arange(n),) * 2
 dist: tl.linalg.vector_norm(x - y)
 div: tl.divide(x, y)
+empty_strided: tl.empty(shape, layout=layout)
 eq: tl.equal(x, y)
 erf: scipy.special.erf(x), on the CPU
 erfc: scipy.special.erfc(x), on the CPU
@@ -64,7 +67,9 @@ gather take_along_dim: tl.take_along_axis(x, indices, axis=axis)
 ge: tl.greater_equal(x, y)
 genfromtxt loadtxt: tl.asarray(np.loadtxt(file))
 ger: tl.outer(x, y)
+get_array_module: x.__array_namespace__()
 get_default_device: tl.default_device()
+get_device: x.device
 gt: tl.greater(x, y)
 half: tl.float16
 hamming: tl.asarray(np.hamming(n))
@@ -156,8 +161,9 @@ view_as_real: tl.stack([tl.real(x), tl.imag(x)], axis=-1)
 
 # Methods and attributes of PyTorch's tensors and NumPy's arrays that a `Tensor` does not have.
 _METHOD_TABLE = """
-H adjoint mH: tl.conj(x).mT
+H mH: tl.conj(x).mT
 at: x[key] = value; in place
+bfloat16: x.astype(tl.bfloat16)
 backward grad requires_grad requires_grad_: nothing; there is no automatic differentiation
 bool: x.astype(tl.bool)
 byte: x.astype(tl.uint8)
@@ -217,12 +223,13 @@ stream: tl.cuda.Stream(); it is current in a with block
 synchronize: tl.cuda.Stream.current().synchronize()
 """
 _METHODS_IN_TABLE = """
-addcdiv addcmul addmm addmv aminmax baddbmm bmm cholesky chunk clamp clamp_max clamp_min clone
-contiguous cpu cummax cummin det detach dist eq erf erfc erfinv expand frac gather ge ger gt
-index_add index_select inverse is_complex is_floating_point le lerp lgamma log_softmax
-logcumsumexp logdet logit logsumexp lt masked_fill masked_select matrix_power mm movedim msort mul
-mv ne neg numel pin_memory pinverse qr relu repeat_interleave rsqrt scatter scatter_reduce sgn
-sigmoid slogdet softmax sub svd swapdims take_along_dim tensor_split topk unbind unfold unsqueeze
+addcdiv addcmul addmm addmv adjoint aminmax baddbmm bmm cholesky chunk clamp clamp_max clamp_min
+clone contiguous cpu cummax cummin det detach dist eq erf erfc erfinv expand frac gather ge ger
+get_device gt index_add index_select inverse is_complex is_floating_point le lerp lgamma
+log_softmax logcumsumexp logdet logit logsumexp lt masked_fill masked_select matrix_power mm
+movedim msort mul mv ne neg numel pin_memory pinverse qr relu repeat_interleave rsqrt scatter
+scatter_reduce sgn sigmoid slogdet softmax sub svd swapdims take_along_dim tensor_split topk
+unbind unfold unsqueeze
 """
 _METHODS_AS_FUNCTIONS = """
 abs add divide exp expand_dims flip isnan log matmul maximum minimum multiply pow roll sqrt

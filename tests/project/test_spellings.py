@@ -17,6 +17,7 @@ ORACLE = """
 addcdiv: x + 9.0 * y / x | z=x
 addcmul: x + 9.0 * y * x | z=x
 addmm addmv baddbmm: x + y @ q | y=y[:, :2]; x=q; z=q
+adjoint: x.conj().T | x=z[:, None]
 aminmax: (x.min(1), x.max(1))
 as_tensor asnumpy clone contiguous detach fromDlpack from_numpy scalar_tensor tensor: x
 bartlett blackman hamming hanning: np.{NumPy's}(4)
@@ -26,6 +27,7 @@ bucketize: np.searchsorted(v, x) | boundaries=v
 cat: np.concatenate([x, y])
 cdist: np.abs(v[:, None] - v) | x=v[:, None]; y=v[:, None]
 cholesky det inverse pinverse slogdet: np.linalg.{NumPy's}(x) | x=q
+chain_matmul: x @ y | y=y.T
 chunk tensor_split: np.array_split(x, 2, 1)
 clamp: np.clip(x, 0.2, 0.5)
 clamp_max: np.minimum(x, 0.5)
@@ -109,7 +111,17 @@ NOT_RUN = {
     *("manual_seed", "memmap", "nn", "no_grad", "rand", "randint", "randn", "random"),
     *("savetxt", "scatter", "set_printoptions", "seterr", "bool_", "long", "ndarray", "normal"),
     *("complex", "float", "fromiter", "half", "int", "pin_memory", "fromfile", "geterr"),
-    *("get_default_device", "issubdtype", "printoptions", "rand_like", "randn_like", "randperm"),
+    *(
+        "empty_strided",
+        "get_array_module",
+        "get_device",
+        "get_default_device",
+        "issubdtype",
+        "printoptions",
+        "rand_like",
+        "randn_like",
+        "randperm",
+    ),
     *("promote_types", "savez_compressed", "scatter_reduce"),
 }
 # Functions of SciPy.

@@ -3,10 +3,11 @@
 import re
 from typing import Any
 
-from griffe import Extension, Object
+from griffe import Extension, Function, Object
 
 _FENCE = re.compile(r"^```python\n(?=>>>)", re.MULTILINE)
 _DIRECTIVE = re.compile(r"  # doctest: .*$", re.MULTILINE)
+_ENUM_MEMBER = re.compile(r"<(\w+\.\w+): .*>")
 _BARE = re.compile(r"^>>> .*(?:\n.+)*", re.MULTILINE)
 
 
@@ -16,10 +17,16 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 class Examples(Extension):
-    """Puts the examples of docstrings, which stand bare there, between fences."""
+    """Puts fences around examples in docstrings, and writes defaults as code."""
 
     def on_object(self, *, obj: Object, **_: Any) -> None:
         """Hook that Griffe calls for each object."""
         if obj.docstring:
             fenced = _BARE.sub(r"```pycon\n\g<0>\n```", obj.docstring.value)
             obj.docstring.value = _DIRECTIVE.sub("", fenced)
+
+    def on_function(self, *, func: Function, **_: Any) -> None:
+        """Hook that Griffe calls for each function: enum members are no syntax that it formats."""
+        for parameter in func.parameters:
+            if isinstance(parameter.default, str):
+                parameter.default = _ENUM_MEMBER.sub(r"\1", parameter.default)

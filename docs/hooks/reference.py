@@ -12,6 +12,41 @@ import numpy as np
 # Where users find what the chapters of this package define.
 _PUBLIC = {"tensorlayout.functions": "tensorlayout", "tensorlayout.files": "tensorlayout"}
 
+# Members of large classes by purpose. A member without a group fails a test.
+GROUPS = {
+    "tensorlayout.Layout": """
+Create: packed row_major column_major labelled padded pitched tiled scale_factors
+Query sizes: ndim size strides required_size nbytes padding_size spare_bits lowest
+Query properties: is_row_major is_column_major is_packed is_padded is_strided is_tiled is_broadcast
+Query properties: is_overlapping covers_block same_placement
+Query slots: offset_of index_of elements
+Transform: permute reshape slice expand_dims squeeze flip broadcast_to sliding_window component
+Transform: moved at_origin form untiled with_padding_value with_slot_bits
+Text and notations: parse labels from_cute to_cute tensor_map
+Draw: draw table
+""",
+    "tensorlayout.Tensor": """
+Query: shape ndim size dtype itemsize nbytes device layout strides readonly
+Views and shapes: T mT permute transpose swapaxes reshape squeeze ravel flatten diagonal real imag
+Views and shapes: view
+Copy and convert: copy astype to_device item tolist tobytes
+Select, sort and search: take repeat sort argsort searchsorted nonzero argmax argmin
+Reduce and accumulate: sum prod max min mean std var all any trace cumsum cumprod
+Reduce and accumulate: cumulative_sum cumulative_prod
+Compute: dot clip round conj conjugate
+Write: fill
+""",
+}
+
+
+def groups_of(name: str) -> dict[str, list[str]]:
+    """The members of a class by the heading of their group; none if it has no groups."""
+    groups: dict[str, list[str]] = {}
+    for line in GROUPS.get(name, "").strip().splitlines():
+        heading, _, members = line.partition(": ")
+        groups.setdefault(heading, []).extend(members.split())
+    return groups
+
 
 def names_of(listed: list[str]) -> Iterator[str]:
     """The public names: those of each module that is listed, and others as they are listed."""
@@ -58,15 +93,30 @@ def row_of(name: str) -> str:
     return f"| `{short}`{{ #{name} }} | `{shown if len(shown) < 80 else type(value).__name__}` |"
 
 
+def member_entry(name: str, member: str, level: int) -> str:
+    """The directive for a member of a class, under a heading such as ``Tensor.reshape``."""
+    heading = f"{name.rpartition('.')[2]}.{member}"
+    return f"::: {name}.{member}\n    options: {{heading: {heading}, heading_level: {level}}}\n"
+
+
 def entry_of(name: str) -> str:
     """The directives that mkdocstrings carries out: for a name, and for the members of a class."""
     value = value_of(name)
     entry = f"::: {name}\n    options: {{members: false, heading_level: 2}}\n"
     if isinstance(value, enum.EnumMeta):
         return f"{entry}\nMembers: {', '.join(f'`{member}`' for member in value.__members__)}.\n"
-    members = members_of(value) if isinstance(value, type) else ()
-    listed = (f"::: {name}.{m}\n    options: {{heading_level: 3}}\n" for m in members)
-    return "\n".join([entry, *listed])
+    groups = groups_of(name)
+    if not groups:
+        members = members_of(value) if isinstance(value, type) else ()
+        return "\n".join([entry, *(member_entry(name, member, 3) for member in members)])
+    parts = [entry, "| purpose | members |", "| --- | --- |"]
+    for heading, members in groups.items():
+        links = ", ".join(f"[`{member}`][{name}.{member}]" for member in members)
+        parts.append(f"| {heading} | {links} |")
+    for heading, members in groups.items():
+        parts += ["", f"### {heading}", ""]
+        parts += [member_entry(name, member, 4) for member in members]
+    return "\n".join(parts)
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:

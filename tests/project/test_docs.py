@@ -157,6 +157,14 @@ def test_every_public_name_has_one_entry_in_the_reference():
     assert {name for name in names if names.count(name) > 1} <= twice
 
 
+@pytest.mark.parametrize("name", reference.GROUPS)
+def test_every_member_has_one_group_in_the_reference(name):
+    grouped = [member for group in reference.groups_of(name).values() for member in group]
+    assert sorted(grouped) == sorted(reference.members_of(reference.value_of(name)))
+    entry = reference.entry_of(name)
+    assert all(f"::: {name}.{member}\n" in entry for member in grouped)
+
+
 @pytest.mark.skipif(
     np.lib.NumpyVersion(np.__version__) < "2.3.0",
     reason="optional: where two answers are allowed, older NumPys give the other",

@@ -91,6 +91,7 @@ vstack row_stack
 DIFFERENCES = {
     "functions": """
 clip: keeps the dtype of `x`; `x.clip` promotes, as NumPy's does
+equal: PyTorch's `equal` is `array_equal`, and its `eq` compares elements
 fill: works in place, where PyTorch's gives a new tensor
 fill_diagonal place put_along_axis: works in place, where JAX's gives a new array
 load save: PyTorch has its own file format
@@ -110,6 +111,7 @@ transpose: PyTorch's swaps two axes
     "fft": "",
     "methods": """
 T: for matrices only; see `x.mT`
+equal: PyTorch's `equal` is `array_equal`, and its `eq` compares elements
 layout: PyTorch's says whether a tensor is sparse
 max min: PyTorch's result along an axis has the indices, too
 median nanmedian: PyTorch's is the lower of two middle elements
@@ -118,7 +120,7 @@ partition: gives a new tensor, where NumPy's and CuPy's work in place
 put: works in place, where PyTorch's gives a new tensor
 repeat: PyTorch's is `tile`
 resize: gives a new tensor, where NumPy's works in place
-select: PyTorch's takes one index of an axis
+scatter_add scatter_max scatter_min: gives a new tensor, where CuPy's works in place
 size: PyTorch's is the shape
 sort: works in place, where PyTorch's and JAX's give new tensors
 std var: PyTorch's divides by n - 1 by default
@@ -128,8 +130,8 @@ view: PyTorch's takes a shape, too
 """,
 }
 
-# Our function, where another one has the name.
-MOVED = {"trace": "tl.linalg.trace(x)"}
+# Replacements of functions, where the name means something else here or in `spellings`.
+MOVED = {"complex": "x + 1j * y", "trace": "tl.linalg.trace(x)"}
 
 # Why names are missing, and a regular expression of the names.
 REASONS = r"""
@@ -137,16 +139,16 @@ random numbers: bernoulli|binomial|multinomial|poisson|(get|set)_rng_state|seed
 text and printing: array2string|array_(repr|str)|(base|binary)_repr|format_float_.*|disp|who|info
 text and printing: set_string_function|get_printoptions|safe_eval|typename
 Python objects and loops: frompyfunc|vectorize|nested_iters|nditer|ndenumerate|ndindex|broadcast
-Python objects and loops: iterable|isscalar|fromstring|fromregex
+Python objects and loops: iterable|isscalar
 dates: busday.*|is_busday|datetime_.*|isnat
 `numpy.matrix`: asmatrix|bmat
-polynomials: poly.*|roots
+polynomials: poly(?!gamma).*|roots
 signal processing: .*_window|i?stft
 special functions: digamma|polygamma|mvlgamma|igammac?|i0|xlogy
 steps of a solver: lu|lu_.*|cholesky_(inverse|solve|ex)|geqrf|orgqr|ormqr|ldl_.*|triangular_solve
 steps of a solver: (inv|solve)_ex|householder_product|.*_lowrank
 types of scalars: common_type|find_common_type|.*sc(type|lass_).*|issubclass_|mintypecode
-types of scalars: is_signed|min_scalar_type|make_aligned_dtype|asfarray|cdouble|cfloat|chalf
+types of scalars: is_signed|min_scalar_type|make_aligned_dtype|asfarray|chalf
 settings and the build: (get|set)(bufsize|errcall)|seterrcall|get_include|show_.*
 CuPy's caches: clear_memo|memoize|get_default_pinned_memory_pool|get_array_wrap
 transformations of functions: vmap
@@ -154,9 +156,10 @@ access to memory: base|byte_bounds|ctypes|cstruct|data|data_ptr|mdspan|reduced_v
 access to memory: (untyped_)?storage
 structured types and byte order: byteswap|[gs]etfield
 shards: addressable_.*|committed|global_shards|is_fully_.*|sharding|copy_to_host_async
-copy, then assign: index_.*|masked_scatter|(as_strided|diagonal|select|slice)_scatter
+copy, then assign: index_(copy|fill|put|reduce)|(as_strided|diagonal)_scatter
+copy, then assign: (masked|select|slice)_scatter
 packed bits: (un)?packbits
-files: dumps?|from_file
+files: dumps?|from_file|fromregex|fromstring
 indexed objects: r_|c_|s_|index_exp
 """
 
@@ -264,7 +267,7 @@ def cell_of(section: str, name: str) -> Cell:
         return Cell(OTHER, format_replacement(spellings.SPELLINGS[name]))
     reason = reason_for(name)
     if name in data()["numpy"]["ufuncs"] and not reason:
-        return Cell(NUMPY, f"`np.{name}(x)`")
+        return Cell(NUMPY, f"`np.{name}`")
     return Cell(MISSING, f"— {reason}".rstrip())
 
 
@@ -277,7 +280,7 @@ def row_of(section: str, names: tuple[str, ...]) -> Row:
     for line in DIFFERENCES[section].strip().splitlines():
         changed, _, remark = line.partition(": ")
         if names[0] in changed.split():
-            text += f". {remark}"
+            text += f"; {remark}"
     own = frozenset(name for name, cell in zip(names, cells, strict=True) if cell.kind == SAME)
     return Row(names, Cell(best.kind, text), own)
 
@@ -308,7 +311,8 @@ def line_of(section: str, row: Row) -> str:
 def table_of(section: str, rows: Iterable[Row]) -> list[str]:
     """Return the lines of a table."""
     head = f"| {' | '.join([*LIBRARIES.values(), 'tensorlayout'])} |"
-    return [head, "| --- | --- | --- | --- | --- |", *(line_of(section, row) for row in rows), ""]
+    lines = [head, "| --- | --- | --- | --- | --- |", *(line_of(section, row) for row in rows)]
+    return ['<div class="libraries" markdown>', "", *lines, "", "</div>", ""]
 
 
 def tables() -> str:

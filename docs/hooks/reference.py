@@ -96,7 +96,10 @@ def row_of(name: str) -> str:
 def member_entry(name: str, member: str, level: int) -> str:
     """The directive for a member of a class, under a heading such as ``Tensor.reshape``."""
     heading = f"{name.rpartition('.')[2]}.{member}"
-    return f"::: {name}.{member}\n    options: {{heading: {heading}, heading_level: {level}}}\n"
+    options = f"heading: {heading}, heading_level: {level}"
+    if isinstance(inspect.getattr_static(value_of(name), member), property):
+        options += ", separate_signature: false"  # it would repeat the name
+    return f"::: {name}.{member}\n    options: {{{options}}}\n"
 
 
 def entry_of(name: str) -> str:
@@ -125,6 +128,6 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     if not listed:
         return markdown
     names = [name for name in names_of(listed) if not inspect.ismodule(value_of(name))]
-    table = ["", "| name | |", "| --- | --- |", *map(row_of, names), ""]
+    table = ["", "| name | |", "| --- | --- |", *map(row_of, names), ""] if len(names) > 1 else [""]
     entries = [entry_of(name) for name in names if is_documented(value_of(name))]
     return "\n".join([markdown, *table, *entries])

@@ -167,6 +167,8 @@ bfloat16: x.astype(tl.bfloat16)
 backward grad requires_grad requires_grad_: nothing; there is no automatic differentiation
 bool: x.astype(tl.bool)
 byte: x.astype(tl.uint8)
+cdouble: x.astype(tl.complex128)
+cfloat: x.astype(tl.complex64)
 char: x.astype(tl.int8)
 copy_: x[...] = y
 cuda: x.to_device("cuda:0")
@@ -193,6 +195,7 @@ new_zeros: tl.zeros(shape, dtype=x.dtype, device=x.device)
 numpy: np.asarray(x)
 reshape_as view_as: tl.reshape(x, y.shape)
 record_stream: tl.cuda.record_stream(x, stream)
+select: tl.take(x, index, axis=axis)
 set: x[...] = y
 short: x.astype(tl.int16)
 split: tl.split(x, sections, axis=axis); PyTorch's number is the size of a part

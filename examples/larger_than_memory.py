@@ -17,6 +17,7 @@ import argparse
 import functools
 import importlib
 import json
+import logging
 import math
 import os
 import resource
@@ -29,6 +30,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
@@ -182,22 +184,13 @@ class OnCubed:
         return self.cubed.from_zarr(images.store, spec=self.spec)
 
     def computed(self, lazy: Any) -> Any:
-        return self._resumed(lambda resume: lazy.compute(callbacks=self.callbacks, resume=resume))
+        return resume_after_kills(
+            lambda resume: lazy.compute(callbacks=self.callbacks, resume=resume)
+        )
 
     def store(self, lazy: Any, target: ZarrArray) -> None:
         stored = self.cubed.store(lazy, target, compute=False)
         self.computed(stored[0])
-
-    def _resumed(self, compute: Callable[[bool], Any]) -> Any:
-        from concurrent.futures.process import BrokenProcessPool
-
-        resume = False
-        while True:
-            try:
-                return compute(resume)
-            except BrokenProcessPool:
-                print("a worker died; what was computed is kept", flush=True)
-                resume = True
 
     def workers(self) -> list[int]:
         import psutil
@@ -211,6 +204,23 @@ class OnCubed:
 
     def close(self) -> None:
         """Its processes have ended."""
+
+
+def resume_after_kills(compute: Callable[[bool], Any]) -> Any:
+    """Return `compute(False)`, or `compute(True)` after each worker that died, in one line."""
+    # Each unfinished task of a broken pool would log the same traceback.
+    logging.getLogger("asyncio").addFilter(_is_no_broken_pool)
+    resume = False
+    while True:
+        try:
+            return compute(resume)
+        except BrokenProcessPool:
+            print("a worker died; the finished blocks are kept", flush=True)
+            resume = True
+
+
+def _is_no_broken_pool(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], BrokenProcessPool))
 
 
 ENGINES: dict[str, Any] = {"dask": OnDask, "cubed": OnCubed}

@@ -350,6 +350,20 @@ def test_a_failed_run_leaves_nothing_behind(tmp_path, capsys, monkeypatch):
     assert {p.name for p in out.iterdir()} == PICTURES | {"page", "facts"}
 
 
+def test_results_that_cannot_be_placed_leave_nothing_behind(tmp_path, capsys):
+    path, out = saved(tmp_path / "a.png", 9, 8), tmp_path / "new" / "out"
+    (tmp_path / "folder.json").mkdir()
+    (tmp_path / "old").mkdir()
+    for options in (
+        [f"--out={out / ('x' * 300)}"],
+        [f"--out={out}", f"--report={out}/page", f"--json={tmp_path}/folder.json"],
+        [f"--out={tmp_path}/old/new", f"--json={out}/{'x' * 300}.json"],
+    ):
+        assert "cannot write " in complaint(capsys, path, "--repeat=1", *options)
+        found = {str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*")}
+        assert found == {"a.png", "folder.json", "old"}
+
+
 def test_json_alone_on_stdout_and_names_that_are_no_html(tmp_path, capsys):
     path = tmp_path / "<b>&x.png"
     Image.new("RGB", (8, 9)).save(path)  # of one colour, which has no span to rescale

@@ -38,8 +38,8 @@ def png(width, height, octets=b"", *, before=b""):
         (png(0, 5), "cannot identify image file"),
         (png(3, 3, before=chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(2**24)))), "too large"),
         # Small on disk, and gigabytes as pixels in colour: refused by the header alone.
-        (png(13000, 13000, b"x"), "the picture has 169,000,000 pixels; the limit is 33,554,432"),
-        (png(2**25 + 1, 1, b"x"), "the picture has 33,554,433 pixels; the limit is"),
+        (png(13000, 13000, b"x"), "the image has 169,000,000 pixels; the limit is 33,554,432"),
+        (png(2**25 + 1, 1, b"x"), "the image has 33,554,433 pixels; the limit is"),
         (png(2**31 - 1, 2**31 - 1, b"x"), "exceeds limit"),
     ],
 )

@@ -7,7 +7,7 @@ import os
 import stat
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -82,7 +82,7 @@ def _read_picture(path: Path, picture_count: int, lines: list[str]) -> Array:
             size = source_image.width * source_image.height
             if not 1 <= size <= MAX_DECODED_PIXELS:
                 raise ValueError(
-                    f"the picture has {size:,} pixels; the limit is {MAX_DECODED_PIXELS:,}"
+                    f"the image has {size:,} pixels; the limit is {MAX_DECODED_PIXELS:,}"
                 )
             frames = getattr(source_image, "n_frames", 1)
             upright = ImageOps.exif_transpose(source_image)
@@ -124,7 +124,10 @@ def as_command_errors(action: str) -> Iterator[None]:
 
 @contextmanager
 def staged_files(targets: Sequence[Path]) -> Iterator[dict[Path, Path]]:
-    """Yield a temporary file per target; written files replace their targets if all went well."""
+    """Yield a temporary file per target; written files replace their targets if all went well.
+
+    After an error no new file and no new folder is left.
+    """
     with ExitStack() as stack:
         temporary_files = {}
         for target in targets:
@@ -134,8 +137,26 @@ def staged_files(targets: Sequence[Path]) -> Iterator[dict[Path, Path]]:
                 folder = TemporaryDirectory(prefix=".tensorlayout-", dir=nearest)
                 temporary_files[target] = Path(stack.enter_context(folder), target.name)
         yield temporary_files
-        for target, temporary_file in temporary_files.items():
-            with as_command_errors(f"cannot write {target}"):
-                if temporary_file.exists():
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    temporary_file.replace(target)
+        new_paths: list[Path] = []
+        try:
+            for target, temporary_file in temporary_files.items():
+                with as_command_errors(f"cannot write {target}"):
+                    if temporary_file.exists():
+                        _move_file(temporary_file, target, new_paths)
+        except BaseException:
+            for path in reversed(new_paths):
+                with suppress(OSError):  # the first error tells more
+                    path.rmdir() if path.is_dir() else path.unlink()
+            raise
+
+
+def _move_file(file: Path, target: Path, new_paths: list[Path]) -> None:
+    """Move a file, and append the folders and the file that did not exist to `new_paths`."""
+    for folder in reversed(target.parents):
+        if not folder.exists():
+            folder.mkdir(exist_ok=True)
+            new_paths.append(folder)
+    is_new = not os.path.lexists(target)
+    file.replace(target)
+    if is_new:
+        new_paths.append(target)

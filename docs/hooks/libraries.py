@@ -1,4 +1,4 @@
-"""The tables of functions-of-libraries.md: names of other libraries, and what stands for them here.
+"""The tables of functions-of-libraries.md: names of other libraries, and what to write here.
 
 The names are in library_names.toml, and what this package has is read from the package itself. The
 tables below say which names mean the same function, which differ in meaning, and why a name is
@@ -190,13 +190,13 @@ class Row(NamedTuple):
     same: frozenset[str]  # the names that this package has, too
 
     def kind_of(self, name: str) -> str:
-        """The way in which this package provides one of the names."""
+        """Return how this package provides one of the names."""
         return OTHER if self.cell.kind == SAME and name not in self.same else self.cell.kind
 
 
 @functools.cache
 def data() -> dict[str, dict[str, Any]]:
-    """The version of each library, and its names by section."""
+    """Read the version of each library, and its names by section."""
     text = Path(__file__).with_name("library_names.toml").read_text("utf-8")
     return {
         library: {key: v if key == "version" else v.split() for key, v in entry.items()}
@@ -206,7 +206,7 @@ def data() -> dict[str, dict[str, Any]]:
 
 @functools.cache
 def names_of_space(space: str) -> frozenset[str]:
-    """The functions of a namespace of this package, or the public members of `Tensor`."""
+    """Return the functions of a namespace of this package, or the public members of `Tensor`."""
     if space == "Tensor":
         return frozenset(name for name in dir(tl.Tensor) if not name.startswith("_"))
     module = getattr(tl, space) if space else tl
@@ -235,7 +235,7 @@ def format_replacement(spelling: str) -> str:
 
 
 def reason_for(name: str) -> str:
-    """The category of a name that is not provided, or an empty string."""
+    """Return the category of a name that is not provided, or an empty string."""
     for line in REASONS.strip().splitlines():
         reason, _, pattern = line.partition(": ")
         if re.fullmatch(pattern, name):
@@ -297,7 +297,7 @@ def rows_of(section: str) -> list[Row]:
 
 
 def sort_key(row: Row) -> tuple[str, str]:
-    """Letters of both cases stand together."""
+    """Sort without regard to case."""
     return row.names[0].lower(), row.names[0]
 
 

@@ -40,7 +40,7 @@ Write: fill
 
 
 def groups_of(name: str) -> dict[str, list[str]]:
-    """The members of a class by the heading of their group; none if it has no groups."""
+    """Return the members of a class by heading; empty if the class has no groups."""
     groups: dict[str, list[str]] = {}
     for line in GROUPS.get(name, "").strip().splitlines():
         heading, _, members = line.partition(": ")
@@ -94,7 +94,7 @@ def row_of(name: str) -> str:
 
 
 def member_entry(name: str, member: str, level: int) -> str:
-    """The directive for a member of a class, under a heading such as ``Tensor.reshape``."""
+    """Return the directive for a member of a class, with a heading such as ``Tensor.reshape``."""
     heading = f"{name.rpartition('.')[2]}.{member}"
     options = f"heading: {heading}, heading_level: {level}"
     if isinstance(inspect.getattr_static(value_of(name), member), property):

@@ -140,9 +140,9 @@ class TensorDesc:
     def over(self, buffer: Storage, offset_in_bytes: int = 0) -> Tensor:
         """Return a tensor as described that shares a buffer: DML_BUFFER_BINDING.
 
-        `buffer`: an object with the buffer protocol. Raises `ValueError` if `offset_in_bytes` is
-        not a multiple of 16 **bytes** and of the guaranteed alignment, or if fewer than
-        `total_tensor_size_in_bytes` follow it.
+        `buffer`: an object with the buffer protocol, whose memory is read as bytes. Raises
+        `ValueError` if `offset_in_bytes` is not a multiple of 16 **bytes** and of the guaranteed
+        alignment, or if fewer than `total_tensor_size_in_bytes` follow it.
         """
         offset = call_with_error_name(
             _NAME, arguments.as_nonnegative_integer, "Offset", offset_in_bytes
@@ -158,7 +158,7 @@ class TensorDesc:
         # A tensor without elements checks the buffer and tells its length before a layout is
         # applied.
         home = call_with_error_name(
-            f"{_NAME}: buffer", from_storage, buffer, "(0):(1)", dtype="uint8"
+            f"{_NAME}: buffer", from_storage, buffer, "(0):(1)", dtype="uint8", reinterpret=True
         ).home
         assert home is not None
         available_bytes = home[0].nbytes - offset
@@ -168,7 +168,8 @@ class TensorDesc:
             raise_named_error(_NAME, f"TotalTensorSizeInBytes is {needed}, got {received}")
         # 16 bytes are a multiple of every element, so the division leaves no remainder.
         dtype = self.data_type.dtype
-        return from_storage(buffer, self.layout.moved(offset // dtype.itemsize), dtype=dtype)
+        layout = self.layout.moved(offset // dtype.itemsize)
+        return from_storage(buffer, layout, dtype=dtype, reinterpret=True)
 
     def with_rank(self, rank: int) -> TensorDesc:
         """Return a descriptor with `rank` dimensions, adding or removing leading sizes of 1.

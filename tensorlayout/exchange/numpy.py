@@ -220,5 +220,33 @@ def buffer_as_bytes(obj: Any) -> Array:
     return borrow_array(np.frombuffer(view, np.uint8)) if view.nbytes else np.empty(0, np.uint8)
 
 
+def dtype_of_buffer(obj: Any) -> DType | None:
+    """Return the dtype that an object with the buffer protocol declares; None for plain bytes.
+
+    Plain bytes are those of `bytes`, of uint8, and of elements that are no numbers, such as
+    structures.
+    """
+    if isinstance(obj, np.ndarray):
+        dtype = as_base_ndarray(obj).dtype
+        return None if dtype.type in (np.uint8, np.void, np.bytes_) else dtype
+    view = memoryview(obj)
+    form = re.fullmatch(r"([@=<>!]?)(Z?[bhilqnHILQNPefdg?])", view.format)
+    if form is None:
+        return None
+    order = ">" if form[1] in (">", "!") else "="
+    # The size comes from the view: ctypes exports a `c_long` of 8 bytes as "<l", which NumPy reads
+    # as 8 bytes and `struct` as 4.
+    kind = _BUFFER_KINDS.get(form[2][0], "u")
+    return np.dtype(f"{order}{kind}{view.itemsize}")
+
+
+# Kinds of the letters of `struct`; all other letters are unsigned integers.
+_BUFFER_KINDS = {
+    **dict.fromkeys("bhilqn", "i"),
+    **dict.fromkeys("efdg", "f"),
+    "Z": "c",
+    "?": "b",
+}
+
 _OBJECTS = "must hold numbers, not Python objects"
 _ONE_RUN = "must be one run of bytes (C-contiguous)"

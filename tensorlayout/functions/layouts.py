@@ -7,7 +7,7 @@ from typing import Any
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.errors import call_with_error_name
-from tensorlayout.exchange.numpy import Array, array_of_layout, buffer_as_bytes
+from tensorlayout.exchange.numpy import Array, array_of_layout, buffer_as_bytes, dtype_of_buffer
 from tensorlayout.exchange.numpy import fill_padding as write_padding
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.layout import Layout
@@ -77,7 +77,12 @@ def copy(a: Tensor, order: str = "K", subok: bool = False) -> Tensor:
 
 
 def from_storage(
-    storage: Storage, layout: Layout | str, *, dtype: DTypeLike, fill_padding: bool = False
+    storage: Storage,
+    layout: Layout | str,
+    *,
+    dtype: DTypeLike,
+    fill_padding: bool = False,
+    reinterpret: bool = False,
 ) -> Tensor:
     """Create a tensor over existing memory in an explicit layout, checked against its bounds.
 
@@ -85,14 +90,17 @@ def from_storage(
       is contiguous. The tensor keeps it alive; resizing or closing it raises an error.
     - `layout`: a `Layout` or its text. Slots count elements of `dtype` in this machine's byte order
       from the first byte, or are packed below a byte as its `slot_bits` say.
-    - `dtype`: the dtype of the elements.
+    - `dtype`: the dtype of the elements. It must be that of `storage`, unless `storage` holds plain
+      bytes: `bytes`, uint8, or structures.
     - `fill_padding`: write the padding that the layout owns; by default it is left alone.
+    - `reinterpret`: True reads elements of another dtype as their bytes.
 
     Returns a tensor that shares the memory, read-only if `storage` is.
 
     Raises `ValueError` if the storage has fewer bytes than the layout requires, is not contiguous,
     or is closed or released, and for slots below a byte that do not have the bits of `dtype` or
-    begin inside a byte; `TypeError` for memory that holds Python objects.
+    begin inside a byte; `TypeError` for memory that holds Python objects, and for elements of
+    another dtype unless `reinterpret` is True.
 
     >>> import tensorlayout as tl
     >>> memory = bytearray(range(6))
@@ -101,6 +109,13 @@ def from_storage(
     >>> x
     Tensor([[ 0,  2,  4],
             [ 1,  3, 99]], dtype=uint8, device='cpu', layout='(2,3):(1,2)')
+
+    The bits of float32 numbers as integers:
+
+    >>> import numpy as np
+    >>> ones = np.ones(2, np.float32)
+    >>> hex(tl.from_storage(ones, "(2,):(1,)", dtype=tl.uint32, reinterpret=True)[0])
+    '0x3f800000'
     """
     kind = as_dtype(dtype, "dtype")
     parsed_layout = Layout.parse(layout) if isinstance(layout, str) else layout
@@ -112,6 +127,8 @@ def from_storage(
     if arguments.check_bool("fill_padding", fill_padding):
         check_padding_for_dtype(parsed_layout, kind)
     octets = bytes_of_buffer("storage", storage)
+    if not arguments.check_bool("reinterpret", reinterpret):
+        check_storage_dtype(storage, kind)
     required = parsed_layout.nbytes(kind)
     # Before any view exists: no element may be outside of the storage, however the layout was
     # given.
@@ -123,6 +140,18 @@ def from_storage(
     if fill_padding:
         write_padding(arguments.check_writable(tensor))
     return tensor
+
+
+def check_storage_dtype(storage: Storage, dtype: DType) -> None:
+    """Raise TypeError if the storage has elements of another dtype; plain bytes may be any."""
+    stored = dtype_of_buffer(storage)
+    if stored is not None and stored != dtype:
+        # NumPy's name of a dtype leaves out its byte order.
+        name = stored.name if stored.isnative else f"byte-swapped {stored.name}"
+        raise TypeError(
+            f"the storage holds {name}, not {dtype}; to read its bytes as {dtype}, pass"
+            " reinterpret=True or storage.view(np.uint8)"
+        )
 
 
 def cpu_spec(dtype: DType, layout: Layout) -> TensorSpec:

@@ -1,9 +1,12 @@
 """NumPy arrays, buffers, existing storage, copies and pickles."""
 
+import array
 import copy
+import ctypes
 import hashlib
 import math
 import pickle
+import re
 import sys
 import types
 
@@ -212,7 +215,51 @@ def test_memoryviews_keep_shape_and_strides():
 def test_from_storage_names_the_bytes_it_needs_and_those_there_are(layout, dtype, required):
     with pytest.raises(ValueError, match=rf"requires {required} bytes .* 12 available"):
         tl.from_storage(bytearray(12), layout, dtype=dtype)
-    tl.from_storage(np.zeros(-(-required // 2), ml_dtypes.bfloat16), layout, dtype=dtype)
+    enough = np.zeros(-(-required // 2), ml_dtypes.bfloat16)
+    tl.from_storage(enough, layout, dtype=dtype, reinterpret=True)
+
+
+@pytest.mark.parametrize(
+    ("storage", "dtype", "stored"),
+    [
+        (np.ones(4), "float32", "float64"),
+        (np.ones(4), "int64", "float64"),
+        (np.ones(4, np.float32), "uint8", "float32"),
+        (np.ones(4, np.int8), "uint8", "int8"),
+        (np.ones(4, ">f4"), "float32", "byte-swapped float32"),
+        (np.ones(4, ml_dtypes.bfloat16), "float16", "bfloat16"),
+        (np.ones(4, ml_dtypes.float8_e5m2), "float8_e4m3", "float8_e5m2"),
+        (np.ones(4, "M8[s]"), "int64", "datetime64[s]"),
+        (array.array("d", [1.0] * 4), "float32", "float64"),
+        (memoryview(bytearray(16)).cast("I"), "int32", "uint32"),
+        ((ctypes.c_long * 4)(), "int16", f"int{8 * ctypes.sizeof(ctypes.c_long)}"),
+        (np.complex64(1), "float32", "complex64"),
+    ],
+)
+def test_from_storage_refuses_elements_of_another_dtype(storage, dtype, stored):
+    expected = (
+        f"from_storage: the storage holds {stored}, not {dtype}; to read its bytes as {dtype},"
+        " pass reinterpret=True or storage.view(np.uint8)"
+    )
+    with pytest.raises(TypeError, match=f"^{re.escape(expected)}$"):
+        tl.from_storage(storage, "(2,):(1,)", dtype=dtype)
+    assert tl.from_storage(storage, "(2,):(1,)", dtype=dtype, reinterpret=True).shape == (2,)
+
+
+def test_from_storage_accepts_equal_dtypes_and_plain_bytes():
+    ones = np.ones(2)
+    for storage in (
+        *(ones, ones.view(np.uint8), ones.view("V16"), ones.view("S4"), ones.tobytes()),
+        *(memoryview(ones), bytearray(ones), array.array("d", ones), (ctypes.c_double * 2)(*ones)),
+    ):
+        assert tl.all(tl.from_storage(storage, "(2,):(1,)", dtype="float64") == 1)
+    assert (
+        tl.from_storage(np.ones(2), "(4,):(1,)", dtype="uint32", reinterpret=True)[1] == 0x3FF00000
+    )
+    long = np.dtype("long")
+    assert tl.from_storage((ctypes.c_long * 2)(3, 4), "(2,):(1,)", dtype=long)[1] == 4
+    with pytest.raises(TypeError, match=r"^from_storage: reinterpret must be True or False, got"):
+        tl.from_storage(ones, "(2,):(1,)", dtype="int64", reinterpret=1)
 
 
 def test_from_storage_writes_padding_only_when_asked_to():

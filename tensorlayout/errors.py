@@ -8,6 +8,8 @@ inside the package call each other without it.
 
 from __future__ import annotations
 
+import dataclasses
+import enum
 import functools
 import inspect
 import os
@@ -19,8 +21,12 @@ VARIABLE = "TENSORLAYOUT_TRACEBACKS"
 
 # The value "full" keeps the frames inside the package.
 _keep_all_frames = os.environ.get(VARIABLE) == "full"
-# Files whose frames are not user code; `functools.cached_property` calls the package's code.
-_OURS = os.path.join(os.path.dirname(__file__), ""), functools.__file__
+# Files whose frames are not user code. The package's code goes through these modules of the
+# standard library: `cached_property`, `replace`, conversions to an enum.
+_OURS = (
+    os.path.join(os.path.dirname(__file__), ""),
+    *(functools.__file__, dataclasses.__file__, enum.__file__),
+)
 
 
 class CopyError(RuntimeError):
@@ -208,7 +214,11 @@ def _is_raised_in_package(error: Exception) -> bool:
     """Return whether all frames from the call to the raise statement are the package's."""
     trace = error.__traceback__
     while trace is not None:
-        if not trace.tb_frame.f_code.co_filename.startswith(_OURS):
+        frame = trace.tb_frame
+        file = frame.f_code.co_filename
+        # Generated code, such as a dataclass's `__init__`, has no file, but its module's globals.
+        module = str(frame.f_globals.get("__name__")) if file.startswith("<") else ""
+        if not file.startswith(_OURS) and not module.startswith("tensorlayout."):
             return False
         trace = trace.tb_next
     return True
@@ -261,6 +271,63 @@ def wrap_public_functions(namespace: dict[str, Any], names: Iterable[str]) -> No
 # Modules whose functions are wrapped; functions from other libraries are not.
 _SPACES = ("fft", "formats", "linalg", "tracing")
 _GUARDED = (*_CHAPTERS, *(f"tensorlayout.{space}" for space in _SPACES))
+
+
+def guard_public_names(namespace: dict[str, Any], names: Iterable[str]) -> None:
+    """Shorten the tracebacks of a namespace's functions, and of the methods of its classes.
+
+    Their errors name themselves. Functions move to the namespace, where `pickle` finds the guarded
+    ones; calls inside the package use the others.
+    """
+    for name in names:
+        value = namespace.get(name)
+        if inspect.isfunction(value):
+            namespace[name] = _shorten_tracebacks(value)
+            namespace[name].__module__ = namespace["__name__"]
+        elif inspect.isclass(value):
+            guard_methods(value)
+
+
+@functools.cache  # subclasses share the methods of their bases
+def guard_methods(cls: type) -> None:
+    """Shorten the tracebacks of the methods and properties of a class and its bases."""
+    for base in cls.__bases__:
+        if base.__module__.startswith("tensorlayout."):
+            guard_methods(base)
+    for name, member in list(vars(cls).items()):
+        if name.startswith("_") and name not in _GUARDED_SPECIAL_METHODS:
+            continue
+        # Methods that a decorator of dataclasses generates are of another module or of no file.
+        if inspect.isfunction(member) and member.__module__ == cls.__module__:
+            if member.__code__.co_filename.startswith(_OURS):
+                setattr(cls, name, _shorten_tracebacks(member))
+        elif isinstance(member, (classmethod, staticmethod)) and name != "__new__":
+            setattr(cls, name, type(member)(_shorten_tracebacks(member.__func__)))
+        elif isinstance(member, property) and member.fget is not None:
+            setattr(cls, name, property(_shorten_tracebacks(member.fget)))
+        elif isinstance(member, functools.cached_property):
+            shortened = functools.cached_property(_shorten_tracebacks(member.func))
+            shortened.__set_name__(cls, name)
+            setattr(cls, name, shortened)
+
+
+_GUARDED_SPECIAL_METHODS = ("__init__", "__post_init__", "__call__", "__enter__")
+
+
+@functools.cache  # aliases of a function remain the same object
+def _shorten_tracebacks(function: _Function) -> _Function:
+    """Return a function whose errors show the caller's line and one line of this package."""
+
+    @functools.wraps(function)
+    def shortened_call(*args: Any, **options: Any) -> Any:
+        try:
+            return function(*args, **options)
+        except RecursionError:  # a fault, whose frames help
+            raise
+        except (*REFUSALS, RuntimeError) as error:
+            raise finalize_public_error(error) from error.__cause__
+
+    return shortened_call  # type: ignore[return-value]
 
 
 def call_mismatch_error(

@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
+from tensorlayout import errors
 from tensorlayout.cuda.engine import LaunchWriter, keep_capture_memory, make_writer
 from tensorlayout.cuda.engine import current_stream as current_stream
 from tensorlayout.cuda.engine import device_of_address as device_of_address
@@ -153,6 +154,9 @@ def accepts_layouts(plan: Plan, has_sub_byte_layouts: bool) -> bool:
 def _import_compiler(name: str) -> Any:
     module, _, function = name.rpartition(".")
     return getattr(import_lazily(f"tensorlayout.cuda.{module}"), function)
+
+
+errors.guard_public_names(globals(), __all__)
 
 
 def __dir__() -> list[str]:

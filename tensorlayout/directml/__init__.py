@@ -16,6 +16,7 @@ Above `functions`; `formats` and `cli` import it, the package at first use.
 
 from __future__ import annotations
 
+from tensorlayout import errors
 from tensorlayout.directml import computing, constants, filling, images, indexing, moving, selecting
 from tensorlayout.directml.computing import *
 from tensorlayout.directml.constants import *
@@ -48,3 +49,5 @@ __all__ += images.__all__
 __all__ += indexing.__all__
 __all__ += moving.__all__
 __all__ += selecting.__all__
+
+errors.guard_public_names(globals(), __all__)

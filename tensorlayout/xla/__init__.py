@@ -13,6 +13,7 @@ Above `functions`; `formats` and `cli` import it, the package at first use.
 
 from __future__ import annotations
 
+from tensorlayout import errors
 from tensorlayout.layout import COMBINE
 from tensorlayout.xla import index_util, layout_util, permutations, shape_util
 from tensorlayout.xla.buffers import from_buffer, to_buffer
@@ -61,3 +62,6 @@ __all__ = [
     "shape_util",
     "to_buffer",
 ]
+
+errors.guard_public_names(globals(), __all__)
+errors.guard_public_names(vars(permutations), permutations.__all__)

@@ -12,7 +12,13 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, SupportsIndex, TypeVar, get_type_hints
 
-from tensorlayout.errors import short_repr, truncate
+from tensorlayout.errors import (
+    REFUSALS,
+    finalize_public_error,
+    guard_methods,
+    short_repr,
+    truncate,
+)
 
 _FunctionT = TypeVar("_FunctionT", bound=Callable[..., Any])
 
@@ -50,8 +56,8 @@ def define_by(expression: str, remark: str = "") -> Callable[[_FunctionT], _Func
 def _with_argument_check(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return `function` with a clear TypeError for an argument of the wrong class.
 
-    Other errors are unchanged. The check runs only after an error, so correct calls cost one more
-    function call.
+    Other errors keep their message and lose our frames. The check runs only after an error, so
+    correct calls cost one more function call.
     """
 
     @functools.wraps(function)
@@ -60,11 +66,15 @@ def _with_argument_check(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*args, **kwargs)
         # A text instead of a Shape fails at its first attribute, deep inside, so AttributeErrors
         # are explained, too.
-        except (AttributeError, TypeError):
+        except (AttributeError, TypeError) as error:
             misfit = _describe_wrong_argument(function, args, kwargs)
-            if not misfit:
+            if misfit:
+                raise TypeError(f"{function.__name__}: {misfit}") from None
+            if isinstance(error, AttributeError):  # a fault, whose frames help
                 raise
-            raise TypeError(f"{function.__name__}: {misfit}") from None
+            raise finalize_public_error(error) from error.__cause__
+        except REFUSALS as error:
+            raise finalize_public_error(error) from error.__cause__
 
     return call_explaining_wrong_argument
 
@@ -129,8 +139,10 @@ def export_with_argument_checks(namespace: dict[str, Any], *extra_modules: Modul
     namespace["__all__"] = sorted(name for name in own_names if not name.startswith("_"))
     # Functions of the extra modules have been wrapped by their own module.
     for name in namespace["__all__"]:
-        if (
-            inspect.isfunction(own_names[name])
-            and own_names[name].__module__ == namespace["__name__"]
-        ):
-            namespace[name] = _with_argument_check(own_names[name])
+        value = own_names[name]
+        if value.__module__ != namespace["__name__"]:
+            continue
+        if inspect.isfunction(value):
+            namespace[name] = _with_argument_check(value)
+        elif inspect.isclass(value):
+            guard_methods(value)

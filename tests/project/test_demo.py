@@ -360,8 +360,8 @@ def test_results_that_cannot_be_placed_leave_nothing_behind(tmp_path, capsys):
         [f"--out={tmp_path}/old/new", f"--json={out}/{'x' * 300}.json"],
     ):
         assert "cannot write " in complaint(capsys, path, "--repeat=1", *options)
-        found = {str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*")}
-        assert found == {"a.png", "folder.json", "old"}
+        remaining = {str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*")}
+        assert remaining == {"a.png", "folder.json", "old"}
 
 
 def test_json_alone_on_stdout_and_names_that_are_no_html(tmp_path, capsys):

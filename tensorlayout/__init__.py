@@ -192,11 +192,6 @@ __all__ += _chapters.statistical.__all__
 __all__ += _chapters.utility.__all__
 
 
-def __dir__() -> list[str]:
-    """Return the public names, without submodules of the package that are merely imported."""
-    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
-
-
 def _import_lazy_attribute(name: str) -> _Any:
     """Return an attribute that is imported at first use: lazy dtypes and namespaces."""
     if name in _dtypes.LAZY_DTYPES:
@@ -209,6 +204,7 @@ def _import_lazy_attribute(name: str) -> _Any:
     return _raise_missing_attribute(name)
 
 
+__dir__ = _spellings.make_module_dir(globals())
 _raise_missing_attribute = _spellings.make_module_getattr(__name__, __all__)
 _errors.wrap_public_functions(globals(), __all__)
 _interchange.register_protocols()

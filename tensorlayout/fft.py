@@ -505,6 +505,7 @@ def _roll_by_half_sizes(x: Any, axes: Any, sign: int) -> Tensor:
 
 
 errors.wrap_public_functions(globals(), __all__)
+__dir__ = spellings.make_module_dir(globals())
 
 # With __getattr__, type checkers would accept any attribute of the module.
 if not TYPE_CHECKING:

@@ -662,6 +662,7 @@ def norm(
 
 
 errors.wrap_public_functions(globals(), __all__)
+__dir__ = spellings.make_module_dir(globals())
 
 # With __getattr__, type checkers would accept any attribute of the module.
 if not TYPE_CHECKING:

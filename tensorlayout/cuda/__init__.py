@@ -43,7 +43,7 @@ from tensorlayout.cuda.engine.streams import Event, Graph, Stream, capture
 from tensorlayout.cuda.engine.warm_up import warmup
 from tensorlayout.plan import ANY_LAYOUT, Plan, Run, allocate_then_write
 from tensorlayout.support.lazy_imports import import_lazily
-from tensorlayout.support.spellings import CUDA_SPELLINGS, make_module_getattr
+from tensorlayout.support.spellings import CUDA_SPELLINGS, make_module_dir, make_module_getattr
 
 # What users find in `tl.cuda`; the other functions are those of the protocol `Backend`.
 __all__ = [
@@ -157,12 +157,7 @@ def _import_compiler(name: str) -> Any:
 
 
 errors.guard_public_names(globals(), __all__)
-
-
-def __dir__() -> list[str]:
-    """Return the public names, without the functions of the protocol `Backend`."""
-    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
-
+__dir__ = make_module_dir(globals())
 
 # With __getattr__, type checkers would accept any attribute of the module.
 if not TYPE_CHECKING:

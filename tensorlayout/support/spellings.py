@@ -271,6 +271,16 @@ def _format_hint(spelling: str) -> str:
     return f"; {remark}" if code == "nothing" else f"; use {code}{f'; {remark}' if remark else ''}"
 
 
+def make_module_dir(namespace: Mapping[str, Any]) -> Callable[[], list[str]]:
+    """Return the ``__dir__`` of a module: its ``__all__``, without the names that it imports."""
+
+    def list_public_names() -> list[str]:
+        special = (name for name in namespace if name.startswith("__"))
+        return sorted({*namespace["__all__"], *special})
+
+    return list_public_names
+
+
 def make_module_getattr(
     module: str, names: Collection[str], spellings: Mapping[str, str] = SPELLINGS
 ) -> Callable[[str], Any]:

@@ -19,6 +19,7 @@ from tensorlayout.errors import (
     short_repr,
     truncate,
 )
+from tensorlayout.support.spellings import make_module_dir
 
 _FunctionT = TypeVar("_FunctionT", bound=Callable[..., Any])
 
@@ -137,6 +138,7 @@ def export_with_argument_checks(namespace: dict[str, Any], *extra_modules: Modul
         name: x for name, x in namespace.items() if getattr(x, "__module__", "") in module_names
     }
     namespace["__all__"] = sorted(name for name in own_names if not name.startswith("_"))
+    namespace["__dir__"] = make_module_dir(namespace)
     # Functions of the extra modules have been wrapped by their own module.
     for name in namespace["__all__"]:
         value = own_names[name]

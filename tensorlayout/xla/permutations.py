@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from tensorlayout.errors import raise_named_error, short_repr
 from tensorlayout.layout import check_integer, check_integers
+from tensorlayout.support.spellings import make_module_dir
 from tensorlayout.xla.calling import require
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "permute",
     "permute_inverse",
 ]
+__dir__ = make_module_dir(globals())
 
 _ItemT = TypeVar("_ItemT")
 # Limit for sizes whose products are compared: Python's integers grow with each factor.

@@ -78,11 +78,22 @@ def test_what_the_package_lists_exists():
     assert {n for n, own in names.items() if own not in names} == set()
 
 
-def test_dir_holds_the_names_and_nothing_else():
-    assert set(tl.__all__) <= set(dir(tl))
-    assert {name for name in set(dir(tl)) - set(tl.__all__) if not name.startswith("__")} == set()
+NAMESPACES = [tl, tl.linalg, tl.fft, tl.cuda, tl.directml, tl.formats, tl.xla]
+NAMESPACES += [getattr(tl.xla, name) for name in ("index_util", "layout_util", "shape_util")]
+NAMESPACES += [tl.xla.permutations, tl.formats.blas, tl.formats.cute]
+
+
+@pytest.mark.parametrize("namespace", NAMESPACES, ids=lambda namespace: namespace.__name__)
+def test_dir_holds_the_public_names_and_nothing_else(namespace):
+    names = [name for name in dir(namespace) if name[:2] != "__" or name in namespace.__all__]
+    assert names == sorted(namespace.__all__)
+    assert dir(namespace) == sorted(dir(namespace))
+
+
+def test_dir_holds_what_is_imported_at_first_use():
     assert {"bfloat16", "cuda", "directml", "fft", "formats", "linalg", "xla"} <= set(dir(tl))
-    assert dir(tl) == sorted(dir(tl))
+    assert {"ceil", "math", "np", "xp", "errors"}.isdisjoint(dir(tl.linalg))
+    assert {"svd", "norm"} <= set(dir(tl.linalg))
 
 
 def test_annotations():

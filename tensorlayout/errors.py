@@ -288,9 +288,11 @@ def guard_public_names(namespace: dict[str, Any], names: Iterable[str]) -> None:
             guard_methods(value)
 
 
-@functools.cache  # subclasses share the methods of their bases
 def guard_methods(cls: type) -> None:
     """Shorten the tracebacks of the methods and properties of a class and its bases."""
+    if cls in _GUARDED_CLASSES:  # a base of several classes
+        return
+    _GUARDED_CLASSES.add(cls)
     for base in cls.__bases__:
         if base.__module__.startswith("tensorlayout."):
             guard_methods(base)
@@ -311,6 +313,7 @@ def guard_methods(cls: type) -> None:
             setattr(cls, name, shortened)
 
 
+_GUARDED_CLASSES: set[type] = set()
 _GUARDED_SPECIAL_METHODS = ("__init__", "__post_init__", "__call__", "__enter__")
 
 

@@ -29,7 +29,7 @@ from tensorlayout.directml.operators import Operator, compile
 from tensorlayout.directml.selecting import *
 from tensorlayout.directml.tables import LEVELS, OPERATORS, TensorSupport, support
 from tensorlayout.directml.tensor_desc import TensorDesc, calc_buffer_tensor_size
-from tensorlayout.support.spellings import make_module_dir
+from tensorlayout.support import spellings
 
 # Each chapter lists its own names.
 __all__ = [
@@ -52,4 +52,4 @@ __all__ += moving.__all__
 __all__ += selecting.__all__
 
 errors.guard_public_names(globals(), __all__)
-__dir__ = make_module_dir(globals())
+__dir__ = spellings.make_module_dir(globals())

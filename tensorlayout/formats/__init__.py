@@ -17,7 +17,7 @@ from tensorlayout import errors
 from tensorlayout.formats import blas, cudnn, cute, directml, einops, jax, numpy, onednn, pytorch
 from tensorlayout.formats.blocks import check_layout
 from tensorlayout.layout import HasItemsize, Layout, check_itemsize
-from tensorlayout.support.spellings import make_module_dir
+from tensorlayout.support import spellings
 
 __all__ = [
     "blas",
@@ -60,6 +60,6 @@ def written(layout: Layout, itemsize: int | HasItemsize = 1) -> dict[str, Any]:
 
 for _library_format in _LIBRARY_FORMATS.values():
     errors.wrap_public_functions(vars(_library_format), ("read", "write"))
-    vars(_library_format)["__dir__"] = make_module_dir(vars(_library_format))
+    vars(_library_format)["__dir__"] = spellings.make_module_dir(vars(_library_format))
 errors.wrap_public_functions(globals(), ("written",))
-__dir__ = make_module_dir(globals())
+__dir__ = spellings.make_module_dir(globals())

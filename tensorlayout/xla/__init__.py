@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from tensorlayout import errors
 from tensorlayout.layout import COMBINE
-from tensorlayout.support.spellings import make_module_dir
+from tensorlayout.support import spellings
 from tensorlayout.xla import index_util, layout_util, permutations, shape_util
 from tensorlayout.xla.buffers import from_buffer, to_buffer
 from tensorlayout.xla.conversion import PaddedLayout2017, PaddingValue2017, layout_of, shape_of
@@ -66,4 +66,4 @@ __all__ = [
 
 errors.guard_public_names(globals(), __all__)
 errors.guard_public_names(vars(permutations), permutations.__all__)
-__dir__ = make_module_dir(globals())
+__dir__ = spellings.make_module_dir(globals())

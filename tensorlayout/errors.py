@@ -306,7 +306,7 @@ def guard_methods(cls: type) -> None:
         elif isinstance(member, (classmethod, staticmethod)) and name != "__new__":
             setattr(cls, name, type(member)(_shorten_tracebacks(member.__func__)))
         elif isinstance(member, property) and member.fget is not None:
-            setattr(cls, name, property(_shorten_tracebacks(member.fget)))
+            setattr(cls, name, member.getter(_shorten_tracebacks(member.fget)))
         elif isinstance(member, functools.cached_property):
             shortened = functools.cached_property(_shorten_tracebacks(member.func))
             shortened.__set_name__(cls, name)

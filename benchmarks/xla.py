@@ -122,7 +122,7 @@ def _untile(form: Format) -> Mapping[str, Call]:
     memory = _memory(form)
     shape = xla.parse_shape(form.text)
     layout = xla.layout_of(shape)
-    x = tl.from_storage(memory, layout, dtype=shape.element_type.dtype)
+    x = tl.from_storage(memory, layout, dtype=shape.element_type.dtype, reinterpret=True)
     plain = tl.Layout.row_major(layout.shape)
     return _ours_first(
         lambda: tl.to_layout(x, plain), _peers(memory, _tiled_sizes(form), form.back)
@@ -132,7 +132,8 @@ def _untile(form: Format) -> Mapping[str, Call]:
 def _tensor(form: Format, memory: Array) -> tl.Tensor:
     shape = xla.parse_shape(form.text)
     plain = tl.Layout.row_major(shape.dimensions)
-    return tl.from_storage(memory, plain, dtype=shape.element_type.dtype)
+    # bfloat16 is in memory of uint16.
+    return tl.from_storage(memory, plain, dtype=shape.element_type.dtype, reinterpret=True)
 
 
 def _tile(form: Format) -> Mapping[str, Call]:

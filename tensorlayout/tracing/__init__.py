@@ -67,10 +67,10 @@ def no_copies(
     ...     y = tl.reshape(x, (6,))
     >>> try:
     ...     with tl.no_copies():
-    ...         y = tl.reshape(x.T, (6,))
+    ...         y = tl.to_layout(x, "F")
     ... except tl.CopyError as error:
     ...     print(str(error).partition("instead, ")[2])
-    have the operand in layout (3,2):(2,1), which has such a view
+    create the operand in column-major order
     """
     import_lazily("tensorlayout.tracing.blocks")
     refusals = import_lazily("tensorlayout.tracing.refusals")

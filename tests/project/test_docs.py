@@ -5,6 +5,7 @@ import functools
 import importlib
 import inspect
 import re
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -101,6 +102,7 @@ def test_text_blocks_are_the_ones_that_tests_read():
         "cuda.md": 4,  # test_cuda_page
         "design.md": 1,  # test_architecture
         "larger-than-memory.md": 1,  # test_examples
+        "README.md": 1,  # the address to clone, test_platforms
     }
 
 
@@ -109,6 +111,9 @@ def test_the_readme_has_two_commands():
     assert [len(command.splitlines()) for command in commands] == [1, 1]
     assert "tensorlayout demo" in commands[0]
     assert "-m pytest" in commands[1]
+    (clone,) = [b.code for b in blocks_of(ROOT / "README.md") if b.language == "text"]
+    urls = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["urls"]
+    assert clone == f"git clone {urls['Homepage']}\ncd tensorlayout\n"
 
 
 @functools.cache

@@ -9,8 +9,8 @@ from tensorlayout.layout.order import row_major_order
 if TYPE_CHECKING:
     from tensorlayout.layout.layout import Layout
 
-# Letters of a layout in a table: a line of two, with the other columns, fits a wide terminal.
-_MAX_LETTERS = 40
+# Letters of a layout in a table; three fit into a line of 120 letters with the other columns.
+_MAX_LETTERS = 48
 
 
 def order_name(layout: Layout) -> str | None:
@@ -32,20 +32,17 @@ def order_name(layout: Layout) -> str | None:
     return layout.labels
 
 
-def describe_order(layout: Layout, source: Layout) -> str:
-    """Return the order of a layout for a sentence: words, or labels if `source` has them, too.
-
-    If the order has no name, it is the text of the layout.
+def describe_order(layout: Layout) -> str:
+    """Return the order or the layout in a sentence: labels such as NCHW, words, or its text.
 
     >>> from tensorlayout import Layout
-    >>> nchw, nhwc = (Layout.labelled((2, 3, 4, 5), labels) for labels in ("NCHW", "NHWC"))
-    >>> describe_order(nchw, nhwc), describe_order(nchw, Layout((2, 3, 4, 5), (0, 0, 0, 1)))
-    ('NCHW', 'row-major order')
+    >>> [describe_order(Layout.row_major(shape)) for shape in ((2, 3), (2, 3, 4, 5))]
+    ['row-major order', 'NCHW']
     """
     name = order_name(layout.at_origin)
     if name is None:
         return f"layout {shorten(str(layout))}"
-    if layout.ndim > 2 and source.labels and layout.labels:
+    if layout.ndim > 2 and layout.labels:
         return layout.labels
     return {"C": "row-major order", "F": "column-major order"}.get(name, name)
 

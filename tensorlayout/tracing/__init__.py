@@ -67,10 +67,10 @@ def no_copies(
     ...     y = tl.reshape(x, (6,))
     >>> try:
     ...     with tl.no_copies():
-    ...         y = tl.to_layout(x, "F")
+    ...         y = tl.reshape(x.T, (6,))
     ... except tl.CopyError as error:
     ...     print(str(error).partition("instead, ")[2])
-    create the operand in column-major order
+    have the operand in layout (3,2):(2,1), which has such a view
     """
     import_lazily("tensorlayout.tracing.blocks")
     refusals = import_lazily("tensorlayout.tracing.refusals")

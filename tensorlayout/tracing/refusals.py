@@ -119,10 +119,10 @@ def _copy_advice(source: TensorSpec, result: TensorSpec) -> str:
             return f"create the operand in {result.dtype}"
         return "use the operand itself, which is the same"
     if source_layout.shape == result_layout.shape:
-        return f"create the operand in {describe_order(result_layout, source_layout)}"
+        return f"create the operand in {describe_order(result_layout)}"
     if source_layout.reshape(result_layout.shape) is not None:
         return "leave out copy=True: there is a view"
-    order = describe_order(Layout.row_major(source_layout.shape), source_layout)
+    order = describe_order(Layout.row_major(source_layout.shape))
     advice = f"create the operand in {order}, which has such a view"
     if axes := _merged_axes(source_layout.shape, result_layout.shape):
         advice += f", or reduce over axis={axes} without reshaping"

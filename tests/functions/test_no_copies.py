@@ -37,34 +37,33 @@ def scaled(x):
 SAID = {
     "reshape": (
         lambda x: tl.reshape(x.T, (6,)),
-        "24 bytes of float32 would be moved into another layout at LINE, layout F (3,2) -> (6,);"
-        " instead, create the operand in row-major order, which has such a view, or reduce over"
-        " axis=(0, 1) without reshaping",
+        "24 bytes of float32 would be moved into another layout at LINE, layout (3,2):(1,3) ->"
+        " (6,):(1,); instead, have the operand in layout (3,2):(2,1), which has such a view",
     ),
     "to_layout": (
         lambda x: tl.to_layout(x, "WH"),
-        "24 bytes of float32 would be moved into another layout at LINE, layout C -> F (2,3);"
-        " instead, create the operand in column-major order",
+        "24 bytes of float32 would be moved into another layout at LINE, layout (2,3):(3,1) ->"
+        " (2,3):(1,2); instead, have the operand in layout (2,3):(1,2)",
     ),
     "astype": (
         lambda x: tl.astype(x, tl.int8),
-        "6 bytes of int8 would be copied at LINE, layout (2,3) -> (2,3); instead,"
-        " create the operand in int8",
+        "6 bytes of int8 would be copied at LINE, layout (2,3):(3,1) -> (2,3):(3,1); instead,"
+        " have the operand in int8",
     ),
     "asarray": (
         lambda x: tl.asarray(x, copy=True),
-        "24 bytes of float32 would be copied at LINE, layout (2,3) -> (2,3); instead,"
-        " use the operand itself, which is the same",
+        "24 bytes of float32 would be copied at LINE, layout (2,3):(3,1) -> (2,3):(3,1); instead,"
+        " use the operand itself, of which it is the same",
     ),
     "__setitem__": (
         lambda x: x.__setitem__(0, x[1]),
-        "12 bytes of float32 would be copied at LINE, layout (3,) -> (3,); instead,"
-        " compute the value in its destination, with out=",
+        "12 bytes of float32 would be copied at LINE, layout (3,):(1,)+3 -> (3,):(1,); instead,"
+        " work the value out in the place that it is written to",
     ),
     "pad": (
         lambda x: tl.pad(x, 1),
-        "80 bytes of float32 would be copied at LINE, layout (2,3) -> (4,5); instead,"
-        " create the padded tensor first, and compute the inside in a view of it",
+        "80 bytes of float32 would be copied at LINE, layout (2,3):(3,1) -> (4,5):(5,1); instead,"
+        " make the padded tensor first, and work out the inside in a view of it",
     ),
 }
 
@@ -128,7 +127,7 @@ def test_tiles_on_the_way_are_found():
     error = refused(lambda: tl.sum(x))
     assert (error.record.name, error.record.kind) == ("sum", "relayout")
     instead = str(error).rpartition("; instead, ")[2]
-    assert instead == "create the operand in row-major order"
+    assert instead == "have the operand in layout (4,4):(4,1)"
 
 
 def test_an_operand_that_the_write_would_disturb_is_found_before_the_write():

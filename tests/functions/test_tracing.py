@@ -3,7 +3,6 @@
 import _thread
 import contextvars
 import json
-import re
 import threading
 import time
 from html.parser import HTMLParser
@@ -129,56 +128,11 @@ def test_the_table_has_a_line_for_each_record_and_one_of_totals():
     words = ["line", "operation", "kind", "layouts", "dtype", "read", "written", "us", "GB/s"]
     assert head.split()[:9] == words  # on a GPU, more
     assert "test_tracing.py:" in line.split()[0]
-    assert line.split()[1:8] == [*("to_layout", "relayout", "C", "->", "F", "(2,3)", "float32")]
+    assert line.split()[1:8] == [
+        *("to_layout", "relayout", "(2,3):(3,1)", "->", "(2,3):(1,2)", "float32", "24")
+    ]
     begin = "1 operation (1 relayout): 24 bytes read, 24 written, 24 of them copied, "
     assert totals.startswith(begin)
-
-
-def test_a_row_counts_repeats():
-    x = tl.zeros((4, 3, 5, 2), dtype=tl.float32, layout="NHWC")
-    with tl.trace() as seen:
-        for _ in range(2):
-            rows = [tl.reshape(x[i], (-1,)) for i in range(4)]
-    assert rows[3].shape == (30,)
-    assert len(seen) == 16
-    lines = without_kernels(repr(seen))
-    assert repr(seen) == str(seen)
-    assert [line.split("  ")[1:] for line in squeezed(lines[1:3])] == [
-        [
-            "8 \N{MULTIPLICATION SIGN} __getitem__",
-            "view",
-            "NHWC (4,3,5,2) -> HWC (3,5,2)",
-            "float32",
-            "0",
-            "0",
-        ],
-        [
-            "8 \N{MULTIPLICATION SIGN} reshape",
-            "relayout",
-            "HWC (3,5,2) -> (30,)",
-            "float32",
-            "960",
-            "960",
-        ],
-    ]
-    assert lines[3].startswith("16 operations (8 views, 8 relayouts): 960 bytes read, 960 written")
-
-
-def test_rows_of_long_layouts_are_short():
-    parts = [tl.zeros((3, n % 2 + 1))[:, :1] for n in range(26)]
-    tiled = tl.zeros((4, 4, 4, 4, 8), dtype=tl.int8, layout="{4,3,2,1,0:T(8,4)(2,2)}")
-    with tl.trace() as seen:
-        tl.concat(parts)
-        tiled.copy()
-    lines = without_kernels(str(seen))
-    assert "(3,1), (3,1):(2,1), (3,1), … -> (78,1)" in lines[1]
-    assert "(4,4,4,4,8):(1024,25… padded=(4,4,4,8,8)" in lines[2]
-    assert max(map(len, lines[1:3])) < 200
-
-
-def squeezed(lines):
-    """The first six columns of each line, two spaces apart."""
-    return ["  ".join(re.split(r"  +", line)[:7]) for line in lines]
 
 
 def run(code, **space):

@@ -35,12 +35,6 @@ from tensorlayout.layout.order import (
 )
 from tensorlayout.layout.padding import BitPattern, Padding, PaddingValue
 from tensorlayout.layout.placement import HasItemsize
-from tensorlayout.layout.short_text import (
-    describe_order,
-    order_name,
-    short_layout,
-    short_order_change,
-)
 from tensorlayout.layout.slots import (
     MAX_SLOTS,
     Part,

@@ -38,7 +38,7 @@ _KIND_DESCRIPTIONS = {
     "export": "handed to another library",
     "copy": "moved",
     "relayout": "moved into another layout",
-    "compute": "computed",
+    "compute": "worked out",
 }
 
 

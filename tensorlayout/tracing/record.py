@@ -9,13 +9,12 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tensorlayout.layout import Layout, short_layout, short_order_change
+from tensorlayout.layout import Layout
 from tensorlayout.plan import COPIES, Kind, Plan
 from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.support.light_dataclasses import frozen_dataclass
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from tensorlayout.cuda.engine.driver import Kernel
     from tensorlayout.cuda.engine.launch_log import Counts, DeviceWork
 
-TIMES = "\N{MULTIPLICATION SIGN}"  # between a count and what is repeated
 _PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
 _STDLIB = f"{Path(os.__file__).parent}{os.sep}"
 # Lines in these folders belong to installed libraries, not to the user.
@@ -181,23 +179,8 @@ class Record:
 
     @property
     def layouts(self) -> str:
-        """Layouts before and after, in full."""
+        """Layouts before and after, as shown in a table."""
         return format_layout_change(self.inputs, self.output)
-
-    @property
-    def short_layouts(self) -> str:
-        """Layouts before and after, abbreviated: NHWC -> NCHW (2,3,4,5)."""
-        inputs, output = self.inputs, self.output
-        if len(inputs) == 1 and (change := short_order_change(*inputs, output)):
-            return change
-        return f"{format_layouts(inputs)} -> {short_layout(output)}".lstrip()
-
-
-def format_layouts(layouts: Sequence[Layout]) -> str:
-    """Return short texts of layouts; repeated ones are counted, and at most three are listed."""
-    groups = [(text, len(list(group))) for text, group in groupby(map(short_layout, layouts))]
-    texts = [text if count == 1 else f"{count} {TIMES} {text}" for text, count in groups]
-    return ", ".join([*texts[:3], "…"] if len(texts) > 3 else texts)
 
 
 def format_layout_change(inputs: Iterable[Layout], output: Layout) -> str:

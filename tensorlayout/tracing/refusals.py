@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import operator
 import warnings
 from collections.abc import Iterable
 from typing import Any
 
-from tensorlayout.errors import CopyError, prefix_operation_name, short_repr
-from tensorlayout.layout import Layout, describe_order
+from tensorlayout.errors import CopyError, prefix_operation_name, short_repr, truncate
+from tensorlayout.layout import Layout
 from tensorlayout.plan import COPIES, distinct_bytes, events
 from tensorlayout.support.context_blocks import Scope, ScopeContext
 from tensorlayout.support.light_dataclasses import frozen_dataclass
 from tensorlayout.tensor import TensorSpec
-from tensorlayout.tracing.record import Record, format_layouts
+from tensorlayout.tracing.record import Record
 
 
 class CopyWarning(UserWarning):
@@ -59,7 +58,11 @@ class Refusal:
             or record.name in self.allow
         ):
             return
-        layouts = record.short_layouts if copies else format_layouts(record.inputs)
+        layouts = ", ".join(truncate(layout) for layout in record.inputs[:4])
+        if len(record.inputs) > 4:
+            layouts += ", …"
+        if copies:
+            layouts += f" -> {truncate(record.output)}"
         text = (
             f"{size:,} bytes of {record.dtype} would be {_ACTION_BY_KIND[record.kind]}"
             f" at {record.where or 'an unknown line'}, layout {layouts};"
@@ -110,31 +113,18 @@ def _copy_advice(source: TensorSpec, result: TensorSpec) -> str:
     """Return advice on how to avoid a copy from `source` to `result`."""
     source_layout, result_layout = source.layout, result.layout
     if source.device != result.device:
-        return f"create it on {result.device} with device=, or use it on {source.device}"
+        return f"make it on {result.device}, by device=, or go on where it is, on {source.device}"
     # The source is a broadcast view, and the copy would write each repetition.
     if distinct_bytes(source) < source_layout.size * source.dtype.itemsize:
         return "use the view that repeats elements as it is"
     if source_layout.same_placement(result_layout):
         if source.dtype != result.dtype:
-            return f"create the operand in {result.dtype}"
-        return "use the operand itself, which is the same"
+            return f"have the operand in {result.dtype}"
+        return "use the operand itself, of which it is the same"
     if source_layout.shape == result_layout.shape:
-        return f"create the operand in {describe_order(result_layout)}"
+        return f"have the operand in layout {truncate(result_layout)}"
     if source_layout.reshape(result_layout.shape) is not None:
         return "leave out copy=True: there is a view"
-    order = describe_order(Layout.row_major(source_layout.shape))
-    advice = f"create the operand in {order}, which has such a view"
-    if axes := _merged_axes(source_layout.shape, result_layout.shape):
-        advice += f", or reduce over axis={axes} without reshaping"
-    return advice
-
-
-def _merged_axes(shape: tuple[int, ...], result: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the last dimensions that a reshape merges to its last one, if there are several.
-
-    A reduction over them needs no reshape.
-    """
-    for first in range(len(shape) - 2, -1, -1):
-        if result and math.prod(shape[first:]) == result[-1]:
-            return tuple(range(first, len(shape)))
-    return ()
+    return (
+        f"have the operand in layout {Layout.row_major(source_layout.shape)}, which has such a view"
+    )

@@ -10,12 +10,7 @@ from tensorlayout.plan import COPIES, KINDS, watched
 from tensorlayout.support.context_blocks import Scope
 from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.support.light_dataclasses import plan_dataclass
-from tensorlayout.tracing.record import (
-    TIMES,
-    Record,
-    format_kernel_lines,
-    kernel_counts_by_label,
-)
+from tensorlayout.tracing.record import Record, format_kernel_lines, kernel_counts_by_label
 
 
 @plan_dataclass
@@ -24,11 +19,7 @@ class Trace:
 
     `records` is their list. A record has the layouts of inputs and output, the dtype, the **bytes**
     read and written, and the calling line. A trace is a sequence of records, and slicing it gives a
-    trace.
-
-    Its text is a table. A row stands for all records with the same line, operation and layouts,
-    except for offsets: ``26 × T`` are 26 calls of ``T``. Layouts are abbreviated: the shape alone
-    is row-major, and labels such as NHWC name the order. A - means that there is no time.
+    trace. It prints as a table, in which - means that there is no time.
 
     >>> import tensorlayout as tl
     >>> with tl.trace() as seen:
@@ -234,26 +225,19 @@ class Trace:
             f"{exported} {self.seconds * 1e6:,.1f} us{device_time}"
         )
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         head = ["line", "operation", "kind", "layouts", "dtype", "read", "written", "us", "GB/s"]
-        groups = self._repeats()
-        rows = [_trace_table_row(group) for group in groups]
+        rows = [_trace_table_row(record) for record in self.records]
         if self.device_seconds:
             head.append("device us")
-            for row, group in zip(rows, groups, strict=True):
-                row.append(_format_microseconds(group.device_seconds))
+            for row, record in zip(rows, self.records, strict=True):
+                device_seconds = record.device_seconds
+                row.append(f"{device_seconds * 1e6:.1f}" if device_seconds else "-")
         first, *others = _format_table(head, rows, left_aligned_columns=5)
         lines = [first]
-        for line, group in zip(others, groups, strict=True):
-            lines += [line, *format_kernel_lines(_kernels_of(group))]
+        for line, record in zip(others, self.records, strict=True):
+            lines += [line, *format_kernel_lines(record.kernels)]
         return "\n".join([*lines, self.totals])
-
-    def _repeats(self) -> list[Trace]:
-        """Return a trace per row of the table: records that differ only in offset and time."""
-        groups: dict[tuple[str, ...], Trace] = {}
-        for record in self.records:
-            groups.setdefault(_row_texts(record), Trace()).records.append(record)
-        return list(groups.values())
 
     def to_html(self) -> str:
         """Return the trace as a self-contained HTML page: by line, then by operation.
@@ -290,9 +274,9 @@ trace_scope: Scope[Trace] = Scope("trace", watched)
 
 
 class Lines(dict[str, Trace]):
-    """Traces by calling ``file:line``; its text is a table."""
+    """Traces by calling ``file:line``; prints as a table."""
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         head = ("line", "operations", *KINDS, "read", "written", "copied", "us")
         rows = [
             (
@@ -329,40 +313,14 @@ def _format_table(
     ]
 
 
-def _row_texts(r: Record) -> tuple[str, str, str, str, str]:
-    """Return the texts by which a record belongs to a row of the table."""
-    return r.where or "-", r.called, r.kind, r.short_layouts, r.dtype
-
-
-def _trace_table_row(repeats: Trace) -> list[str]:
-    where, called, kind, layouts, dtype = _row_texts(repeats[0])
-    seconds = repeats.device_seconds or repeats.seconds
-    moved = repeats.bytes_read + repeats.bytes_written
-    rate = moved / seconds / 1e9 if seconds and kind not in ("view", "export") else None
+def _trace_table_row(r: Record) -> list[str]:
+    moves_elements = r.kind not in ("view", "export")
     return [
-        *(
-            where,
-            called if len(repeats) == 1 else f"{len(repeats)} {TIMES} {called}",
-            kind,
-            layouts,
-        ),
-        *(dtype, str(repeats.bytes_read), str(repeats.bytes_written)),
-        _format_microseconds(repeats.seconds),
-        "-" if rate is None else f"{rate:.2f}",
+        *(r.where or "-", r.called, r.kind, r.layouts, r.dtype),
+        *(str(r.bytes_read), str(r.bytes_written)),
+        f"{r.seconds * 1e6:.1f}" if r.seconds else "-",
+        f"{r.gigabytes_per_second:.2f}" if moves_elements and r.seconds else "-",
     ]
-
-
-def _format_microseconds(seconds: float | None) -> str:
-    return f"{seconds * 1e6:.1f}" if seconds else "-"
-
-
-def _kernels_of(repeats: Trace) -> dict[Any, Any]:
-    """Return the counts of the kernels of all records, added up."""
-    counts: dict[Any, Any] = {}
-    for record in repeats:
-        for kernel, count in record.kernels.items():
-            counts[kernel] = counts[kernel] + count if kernel in counts else count
-    return counts
 
 
 # --- Trace Event Format, for Perfetto and Chrome's trace viewer ---
@@ -372,7 +330,7 @@ def _kernels_of(repeats: Trace) -> dict[Any, Any]:
 
 
 def _perfetto_event(r: Record, start_time: float) -> dict[str, Any]:
-    # A copy inside an operation has no time: an instant event, in the scope of its thread.
+    # Copies on the way have no time of their own: instant events, in the scope of their thread.
     duration_fields = {"ph": "X", "dur": r.seconds * 1e6} if r.seconds else {"ph": "i", "s": "t"}
     args: dict[str, Any] = {
         "line": r.where,

@@ -22,7 +22,7 @@ from tensorlayout.devices import as_device
 from tensorlayout.errors import short_repr, truncate
 
 _DEMO = """a pipeline on photographs: NHWC memory; NumPy code called with tensors, whose trace names
-the line that copied; copies refused; functions fused; DirectML's operators, XLA's tiles and
+the line that moved elements; copies refused; functions fused; DirectML's operators, XLA's tiles and
 statistics on the same memory, which NumPy and PyTorch then share. Each step is compared with NumPy
 and timed beside it. The pictures go to the folder OUT, all of them or, after an error, none."""
 _JSON = """write the results, times in seconds, to FILE, which ends with .json; without FILE, or

@@ -127,7 +127,7 @@ def asarray(
     >>> import tensorlayout as tl
     >>> tl.asarray([[1, 2, 3], [4, 5, 6]], dtype=tl.int16, layout="WH")
     Tensor([[1, 2, 3],
-            [4, 5, 6]], dtype=int16, device='cpu', layout='(2,3):(1,2)')
+            [4, 5, 6]], dtype=int16, device='cpu', layout='F')
     """
     try:
         usual = dtype is None and device is None and copy is None and layout is None
@@ -376,7 +376,7 @@ def zeros(
     >>> import tensorlayout as tl
     >>> tl.zeros((2, 3), dtype=tl.int8, layout="WH")
     Tensor([[0, 0, 0],
-            [0, 0, 0]], dtype=int8, device='cpu', layout='(2,3):(1,2)')
+            [0, 0, 0]], dtype=int8, device='cpu', layout='F')
     """
     return create_tensor(_ZEROS, shape, dtype, device, layout, 0, order=order)
 

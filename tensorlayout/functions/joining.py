@@ -133,7 +133,7 @@ def stack(
     >>> import tensorlayout as tl
     >>> tl.stack([tl.asarray([1, 2]), tl.asarray([3, 4])], axis=1)
     Tensor([[1, 3],
-            [2, 4]], dtype=int64, device='cpu', layout='(2,2):(1,2)')
+            [2, 4]], dtype=int64, device='cpu', layout='F')
     """
     parts = _tensors_in_requested_dtype(arrays, dtype, casting)
     # Equal specs are one object, so one look at the set settles most calls.

@@ -108,7 +108,7 @@ def from_storage(
     >>> memory[5] = 99
     >>> x
     Tensor([[ 0,  2,  4],
-            [ 1,  3, 99]], dtype=uint8, device='cpu', layout='(2,3):(1,2)')
+            [ 1,  3, 99]], dtype=uint8, device='cpu', layout='F')
 
     The bits of float32 numbers as integers:
 

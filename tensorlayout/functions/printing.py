@@ -14,6 +14,7 @@ from tensorlayout.errors import short_repr
 from tensorlayout.exchange.numpy import Array, convert_array, read_packed_elements
 from tensorlayout.functions.indexing import getitem
 from tensorlayout.functions.transfers import ensure_strided, move_to_cpu
+from tensorlayout.layout import order_name
 from tensorlayout.plan import display_only
 from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.tensor import Tensor
@@ -32,7 +33,7 @@ def format_repr(x: Tensor) -> str:
     tail = f", dtype={x.dtype}, device={str(x.device)!r}"
     layout = x.spec.layout
     if not layout.is_row_major or layout.is_padded or layout.slot_bits is not None:
-        tail += f", layout={str(x.layout)!r}"
+        tail += f", layout={order_name(layout) or str(x.layout)!r}"
     if placeholder := _values_placeholder(x):
         return f"{prefix}{placeholder}, shape={x.shape}{tail})"
     return f"{prefix}{_format_values(x, prefix)}{tail})"

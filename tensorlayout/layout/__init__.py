@@ -35,6 +35,7 @@ from tensorlayout.layout.order import (
 )
 from tensorlayout.layout.padding import BitPattern, Padding, PaddingValue
 from tensorlayout.layout.placement import HasItemsize
+from tensorlayout.layout.short_text import cut_middle, order_name, short_layout_text
 from tensorlayout.layout.slots import (
     MAX_SLOTS,
     Part,

@@ -70,7 +70,7 @@ def no_copies(
     ...         y = tl.reshape(x.T, (6,))
     ... except tl.CopyError as error:
     ...     print(str(error).partition("instead, ")[2])
-    have the operand in layout (3,2):(2,1), which has such a view
+    create the operand in row-major order, whose reshape is a view
     """
     import_lazily("tensorlayout.tracing.blocks")
     refusals = import_lazily("tensorlayout.tracing.refusals")

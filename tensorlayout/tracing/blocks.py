@@ -135,11 +135,11 @@ def total_written_bytes(results: Sequence[Any]) -> int:
 
 # Advice by kind of plan, if it does not follow from the layouts of source and result.
 _ADVICE_BY_KIND = {
-    "assign": "work the value out in the place that it is written to",
-    "create": "give an array in this machine's byte order, at strides of whole elements",
-    "join": "make the whole first, and work out each part in a view of it",
-    "pad": "make the padded tensor first, and work out the inside in a view of it",
-    "split": "use views of the whole, as x[...] gives",
+    "assign": "compute the value in its destination, by out= or an in-place operator",
+    "create": "pass an array in native byte order whose strides are multiples of its item size",
+    "join": "allocate the result first, and compute each part in a view of it",
+    "pad": "allocate the padded tensor first, and compute the inner part in a view of it",
+    "split": "use views of the operand, such as x[:3]",
 }
 
 dispatch.observers.append(_record_call_if_traced)

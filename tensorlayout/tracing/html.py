@@ -6,6 +6,7 @@ from html import escape
 
 from tensorlayout.plan import KINDS
 from tensorlayout.tracing.record import Record, format_kernel_cost, kernel_counts_by_label
+from tensorlayout.tracing.table import count_prefix, fold_repeats
 from tensorlayout.tracing.traces import Trace
 
 STYLE = """
@@ -38,7 +39,7 @@ _KIND_DESCRIPTIONS = {
     "export": "handed to another library",
     "copy": "moved",
     "relayout": "moved into another layout",
-    "compute": "worked out",
+    "compute": "computed",
 }
 
 
@@ -55,8 +56,9 @@ def render_page(trace: Trace) -> str:
             f"<title>Trace of tensorlayout</title><style>{STYLE}</style></head><body>",
             "<h1>Trace of tensorlayout</h1>",
             f"<p>{escape(trace.totals)}</p>",
-            f'<p class="faint">{kinds}. Bars: bytes copied, of the line that copied most.</p>',
-            "<h2>By line, the one that copied most first</h2>",
+            f'<p class="faint">{kinds}. Bars: bytes in copies and relayouts, relative to the line'
+            " with the most.</p>",
+            "<h2>By line, most bytes in copies and relayouts first</h2>",
             *(render_section(line, part, max_bytes) for line, part in traces_by_line.items()),
             "<h2>In order</h2>",
             _render_record_list(trace, with_line=True),
@@ -83,25 +85,29 @@ def render_section(title: str, trace: Trace, max_bytes: int = 0) -> str:
 
 
 def _render_record_list(trace: Trace, with_line: bool = False) -> str:
-    return f"<ol>{''.join(_render_record(record, with_line) for record in trace)}</ol>"
+    # Unlike the text table, a page has room for full layouts: only exact repeats are folded.
+    groups = fold_repeats(trace.records, lambda r: (r.where, r.called, r.kind, r.dtype, r.layouts))
+    return f"<ol>{''.join(_render_group(group, with_line) for group in groups)}</ol>"
 
 
-def _render_record(r: Record, with_line: bool) -> str:
-    costs = [f"{r.bytes_read:,} bytes read, {r.bytes_written:,} written"]
+def _render_group(group: list[Record], with_line: bool) -> str:
+    r, total = group[0], Trace(group)
+    costs = [f"{total.bytes_read:,} bytes read, {total.bytes_written:,} written"]
     if r.kind == "export":
-        costs = [f"{r.bytes_exported:,} bytes handed out"]
-    if r.seconds:
-        costs.append(f"{r.seconds * 1e6:,.1f} us")
-    if r.device_seconds:
-        costs.append(f"{r.device_seconds * 1e6:,.1f} us on the device")
+        costs = [f"{total.bytes_exported:,} bytes handed out"]
+    if total.seconds:
+        costs.append(f"{total.seconds * 1e6:,.1f} us")
+    if total.device_seconds:
+        costs.append(f"{total.device_seconds * 1e6:,.1f} us on the device")
     kernel_texts = [
         f"{name}: {format_kernel_cost(counts)}"
-        for name, counts in kernel_counts_by_label(r.kernels).items()
+        for name, counts in kernel_counts_by_label(*[record.kernels for record in group]).items()
     ]
     kernels = "".join(f'<br><span class="faint">{escape(text)}</span>' for text in kernel_texts)
     line = f'<br><span class="line">{escape(r.where)}</span>' if with_line else ""
     return (
-        f'<li class="{r.kind}"><b class="{r.kind}">{r.kind}</b> {escape(r.called)}{line}'
+        f'<li class="{r.kind}"><b class="{r.kind}">{r.kind}</b> '
+        f"{count_prefix(group)}{escape(r.called)}{line}"
         f"<br><code>{escape(r.dtype)} {escape(r.layouts)}</code>"
         f'<br><span class="faint">{"; ".join(costs)}</span>{kernels}</li>'
     )

@@ -179,7 +179,7 @@ class Record:
 
     @property
     def layouts(self) -> str:
-        """Layouts before and after, as shown in a table."""
+        """Layouts before and after, in full; a trace's table abbreviates them."""
         return format_layout_change(self.inputs, self.output)
 
 
@@ -191,13 +191,13 @@ def format_layout_change(inputs: Iterable[Layout], output: Layout) -> str:
 # --- CUDA kernels in tables ---
 
 
-def kernel_counts_by_label(kernels: Mapping[Kernel, Counts]) -> dict[str, Counts]:
-    """Return the counts of kernels, added up per kernel name and operation.
+def kernel_counts_by_label(*kernel_maps: Mapping[Kernel, Counts]) -> dict[str, Counts]:
+    """Return the counts of all kernels, added up per kernel name and operation.
 
     The label has the number of launches if it is not 1.
     """
     counts_by_name: dict[str, Counts] = {}
-    for kernel, counts in kernels.items():
+    for kernel, counts in [item for kernels in kernel_maps for item in kernels.items()]:
         name = f"{kernel.name} {kernel.operation}".rstrip()
         counts_by_name[name] = counts_by_name[name] + counts if name in counts_by_name else counts
     return {f"{n} x{c.launches}" if c.launches > 1 else n: c for n, c in counts_by_name.items()}
@@ -215,9 +215,9 @@ def format_kernel_cost(counts: Counts) -> str:
     return f"sectors: {', '.join(efficiencies)}" if efficiencies else ""
 
 
-def format_kernel_lines(kernels: Mapping[Kernel, Counts]) -> list[str]:
+def format_kernel_lines(*kernel_maps: Mapping[Kernel, Counts]) -> list[str]:
     """Return one line per kernel, to be printed below its operation."""
     return [
         f"{f'  {name}':<44}{format_kernel_cost(counts)}".rstrip()
-        for name, counts in kernel_counts_by_label(kernels).items()
+        for name, counts in kernel_counts_by_label(*kernel_maps).items()
     ]

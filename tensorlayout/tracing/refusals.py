@@ -7,13 +7,14 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
-from tensorlayout.errors import CopyError, prefix_operation_name, short_repr, truncate
-from tensorlayout.layout import Layout
+from tensorlayout.errors import CopyError, prefix_operation_name, short_repr
+from tensorlayout.layout import Layout, order_name, short_layout_text
 from tensorlayout.plan import COPIES, distinct_bytes, events
 from tensorlayout.support.context_blocks import Scope, ScopeContext
 from tensorlayout.support.light_dataclasses import frozen_dataclass
 from tensorlayout.tensor import TensorSpec
 from tensorlayout.tracing.record import Record
+from tensorlayout.tracing.table import format_short_layouts
 
 
 class CopyWarning(UserWarning):
@@ -58,15 +59,13 @@ class Refusal:
             or record.name in self.allow
         ):
             return
-        layouts = ", ".join(truncate(layout) for layout in record.inputs[:4])
-        if len(record.inputs) > 4:
-            layouts += ", …"
+        layouts = format_short_layouts(record.inputs, _MAX_LAYOUT)
         if copies:
-            layouts += f" -> {truncate(record.output)}"
+            layouts += f" -> {short_layout_text(record.output, _MAX_LAYOUT)}"
         text = (
             f"{size:,} bytes of {record.dtype} would be {_ACTION_BY_KIND[record.kind]}"
             f" at {record.where or 'an unknown line'}, layout {layouts};"
-            f" instead, {advice or _copy_advice(source, result)}"
+            f" instead, {advice or _copy_advice(record.name, source, result)}"
         )
         if self.warn:
             file_and_line = (record.file, record.line) if record.stack else ("<unknown>", 1)
@@ -109,22 +108,46 @@ _ACTION_BY_KIND = {
 _warning_registry: dict[str | tuple[str, type[Warning], int], int] = {}
 
 
-def _copy_advice(source: TensorSpec, result: TensorSpec) -> str:
-    """Return advice on how to avoid a copy from `source` to `result`."""
+# Longest text of a layout in an error.
+_MAX_LAYOUT = 100
+# Labels of row-major layouts, by labels of the same shape with the channels last.
+_CHANNELS_FIRST = {"HWC": "CHW", "NHWC": "NCHW", "NDHWC": "NCDHW"}
+
+
+def _copy_advice(name: str, source: TensorSpec, result: TensorSpec) -> str:
+    """Return advice on how to avoid a copy from `source` to `result` in the operation `name`."""
     source_layout, result_layout = source.layout, result.layout
     if source.device != result.device:
-        return f"make it on {result.device}, by device=, or go on where it is, on {source.device}"
+        return f"create it on {result.device} with device=, or keep working on {source.device}"
     # The source is a broadcast view, and the copy would write each repetition.
     if distinct_bytes(source) < source_layout.size * source.dtype.itemsize:
-        return "use the view that repeats elements as it is"
+        return "use the broadcast view itself"
     if source_layout.same_placement(result_layout):
         if source.dtype != result.dtype:
-            return f"have the operand in {result.dtype}"
-        return "use the operand itself, of which it is the same"
+            return f"create the operand in {result.dtype}"
+        return "use the operand itself, whose elements and layout are the same"
     if source_layout.shape == result_layout.shape:
-        return f"have the operand in layout {truncate(result_layout)}"
+        return f"create the operand in {_format_target(result_layout, source_layout)}"
     if source_layout.reshape(result_layout.shape) is not None:
-        return "leave out copy=True: there is a view"
-    return (
-        f"have the operand in layout {Layout.row_major(source_layout.shape)}, which has such a view"
-    )
+        return "leave out copy=True; then the result is a view"
+    target = _format_target(Layout.row_major(source_layout.shape), source_layout)
+    advice = f"create the operand in {target}, whose reshape is a view"
+    axes = _merged_trailing_axes(source_layout.shape, result_layout.shape)
+    return f"{advice}, or reduce over axis={axes}" if axes and name == "reshape" else advice
+
+
+def _format_target(layout: Layout, source: Layout) -> str:
+    """Return the text of a layout in which to create an operand that has the layout `source`."""
+    if not layout.is_row_major or layout.slot_bits is not None:
+        return order_name(layout) or f"layout {short_layout_text(layout, _MAX_LAYOUT)}"
+    return _CHANNELS_FIRST.get(order_name(source) or "", "row-major order")
+
+
+def _merged_trailing_axes(shape: tuple[int, ...], result: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the axes if a reshape only merges trailing axes into one; otherwise ().
+
+    A merge of all axes gives (), too: it rarely precedes a reduction.
+    """
+    kept = len(result) - 1
+    is_merge = 0 < kept < len(shape) - 1 and shape[:kept] == result[:kept]
+    return tuple(range(kept, len(shape))) if is_merge else ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import field
 from typing import Any, overload
 
@@ -10,7 +10,8 @@ from tensorlayout.plan import COPIES, KINDS, watched
 from tensorlayout.support.context_blocks import Scope
 from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.support.light_dataclasses import plan_dataclass
-from tensorlayout.tracing.record import Record, format_kernel_lines, kernel_counts_by_label
+from tensorlayout.tracing.record import Record, kernel_counts_by_label
+from tensorlayout.tracing.table import format_table, format_trace_rows
 
 
 @plan_dataclass
@@ -19,7 +20,12 @@ class Trace:
 
     `records` is their list. A record has the layouts of inputs and output, the dtype, the **bytes**
     read and written, and the calling line. A trace is a sequence of records, and slicing it gives a
-    trace. It prints as a table, in which - means that there is no time.
+    trace.
+
+    Its text and its repr are a table. Records that repeat are one row with their number and the
+    sums of **bytes** and times. Long layouts are abbreviated: a row-major layout is its shape, an
+    order with a name is that name and the shape, such as ``NHWC (8,3,224,224)``; offsets are left
+    out. ``-`` means that there is no time.
 
     >>> import tensorlayout as tl
     >>> with tl.trace() as seen:
@@ -221,23 +227,14 @@ class Trace:
         return (
             f"{_format_count(len(kinds), 'operation')}{kind_counts}: {self.bytes_read:,} "
             "bytes read,"
-            f" {self.bytes_written:,} written, {self.bytes_copied:,} of them copied,"
+            f" {self.bytes_written:,} written ({self.bytes_copied:,} in copies and relayouts),"
             f"{exported} {self.seconds * 1e6:,.1f} us{device_time}"
         )
 
     def __str__(self) -> str:
-        head = ["line", "operation", "kind", "layouts", "dtype", "read", "written", "us", "GB/s"]
-        rows = [_trace_table_row(record) for record in self.records]
-        if self.device_seconds:
-            head.append("device us")
-            for row, record in zip(rows, self.records, strict=True):
-                device_seconds = record.device_seconds
-                row.append(f"{device_seconds * 1e6:.1f}" if device_seconds else "-")
-        first, *others = _format_table(head, rows, left_aligned_columns=5)
-        lines = [first]
-        for line, record in zip(others, self.records, strict=True):
-            lines += [line, *format_kernel_lines(record.kernels)]
-        return "\n".join([*lines, self.totals])
+        return "\n".join([*format_trace_rows(self.records), self.totals])
+
+    __repr__ = __str__  # the table is what a REPL or a notebook should show
 
     def to_html(self) -> str:
         """Return the trace as a self-contained HTML page: by line, then by operation.
@@ -288,39 +285,14 @@ class Lines(dict[str, Trace]):
             )
             for line, part in self.items()
         ]
-        return "\n".join(_format_table(head, rows, left_aligned_columns=1))
+        return "\n".join(format_table(head, rows, left_aligned_columns=1))
+
+    __repr__ = __str__
 
 
 def _format_count(count: int, noun: str) -> str:
     plural = {"copy": "copies", "relayout": "relayouts"}.get(noun, f"{noun}s")
     return f"{count} {noun if count == 1 else plural}"
-
-
-def _format_table(
-    headings: Sequence[str], rows: Sequence[Sequence[str]], *, left_aligned_columns: int
-) -> list[str]:
-    """Return rows as lines with columns of sufficient width.
-
-    The first `left_aligned_columns` columns are left-aligned, the others right-aligned.
-    """
-    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
-    return [
-        "  ".join(
-            word.ljust(width) if column_number < left_aligned_columns else word.rjust(width)
-            for column_number, (word, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in (headings, *rows)
-    ]
-
-
-def _trace_table_row(r: Record) -> list[str]:
-    moves_elements = r.kind not in ("view", "export")
-    return [
-        *(r.where or "-", r.called, r.kind, r.layouts, r.dtype),
-        *(str(r.bytes_read), str(r.bytes_written)),
-        f"{r.seconds * 1e6:.1f}" if r.seconds else "-",
-        f"{r.gigabytes_per_second:.2f}" if moves_elements and r.seconds else "-",
-    ]
 
 
 # --- Trace Event Format, for Perfetto and Chrome's trace viewer ---

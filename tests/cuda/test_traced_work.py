@@ -83,7 +83,7 @@ def test_libraries_and_moves_are_timed_as_a_whole(machine):
     assert move.device_seconds > 0
     *_, totals = str(seen).splitlines()
     assert totals.endswith("us on the device")
-    assert str(seen).splitlines()[0].split()[-2:] == ["device", "us"]
+    assert str(seen).splitlines()[0].split()[-3:] == ["device", "us", "layouts"]
 
 
 @pytest.mark.parametrize("kind", GPUS)
@@ -109,7 +109,7 @@ def test_blas_operands_are_refused_before_they_move(simulated):
     with pytest.raises(tl.CopyError) as caught, tl.no_copies():
         x @ x
     assert (caught.value.record.name, caught.value.record.kind) == ("matmul", "relayout")
-    end = "; instead, have the operand in layout (4,4,4):(16,4,1)"
+    end = "; instead, create the operand in row-major order"
     assert str(caught.value).endswith(end)
 
 
@@ -117,5 +117,5 @@ def test_moves_between_devices_are_copies(simulated):
     x = tl.ones((8, 8), device="cuda")
     with pytest.raises(tl.CopyError) as caught, tl.no_copies():
         x.to_device("cpu")
-    end = "; instead, make it on cpu, by device=, or go on where it is, on cuda:0"
+    end = "; instead, create it on cpu with device=, or keep working on cuda:0"
     assert str(caught.value).endswith(end)

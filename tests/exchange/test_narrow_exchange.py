@@ -294,7 +294,7 @@ def test_several_numbers_print():
     x = tl.asarray(bytes_.view(ml_dtypes.float8_e4m3fn).T)
     assert repr(x) == (
         "Tensor([[  1., 448.],\n"
-        "        [ -0.,  nan]], dtype=float8_e4m3fn, device='cpu', layout='(2,2):(1,2)')"
+        "        [ -0.,  nan]], dtype=float8_e4m3fn, device='cpu', layout='F')"
     )
     assert str(tl.asarray([[1, -8], [7, 0]], dtype=tl.int4)) == "[[ 1, -8],\n [ 7,  0]]"
     large = tl.to_layout(tl.zeros((64, 64), dtype=tl.float4_e2m1fn), "{1,0:T(8,8)}")

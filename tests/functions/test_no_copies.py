@@ -37,33 +37,33 @@ def scaled(x):
 SAID = {
     "reshape": (
         lambda x: tl.reshape(x.T, (6,)),
-        "24 bytes of float32 would be moved into another layout at LINE, layout (3,2):(1,3) ->"
-        " (6,):(1,); instead, have the operand in layout (3,2):(2,1), which has such a view",
+        "24 bytes of float32 would be moved into another layout at LINE, layout F (3,2) ->"
+        " (6,); instead, create the operand in row-major order, whose reshape is a view",
     ),
     "to_layout": (
         lambda x: tl.to_layout(x, "WH"),
-        "24 bytes of float32 would be moved into another layout at LINE, layout (2,3):(3,1) ->"
-        " (2,3):(1,2); instead, have the operand in layout (2,3):(1,2)",
+        "24 bytes of float32 would be moved into another layout at LINE, layout (2,3) ->"
+        " F (2,3); instead, create the operand in F",
     ),
     "astype": (
         lambda x: tl.astype(x, tl.int8),
-        "6 bytes of int8 would be copied at LINE, layout (2,3):(3,1) -> (2,3):(3,1); instead,"
-        " have the operand in int8",
+        "6 bytes of int8 would be copied at LINE, layout (2,3) -> (2,3); instead,"
+        " create the operand in int8",
     ),
     "asarray": (
         lambda x: tl.asarray(x, copy=True),
-        "24 bytes of float32 would be copied at LINE, layout (2,3):(3,1) -> (2,3):(3,1); instead,"
-        " use the operand itself, of which it is the same",
+        "24 bytes of float32 would be copied at LINE, layout (2,3) -> (2,3); instead,"
+        " use the operand itself, whose elements and layout are the same",
     ),
     "__setitem__": (
         lambda x: x.__setitem__(0, x[1]),
-        "12 bytes of float32 would be copied at LINE, layout (3,):(1,)+3 -> (3,):(1,); instead,"
-        " work the value out in the place that it is written to",
+        "12 bytes of float32 would be copied at LINE, layout (3,) -> (3,); instead,"
+        " compute the value in its destination, by out= or an in-place operator",
     ),
     "pad": (
         lambda x: tl.pad(x, 1),
-        "80 bytes of float32 would be copied at LINE, layout (2,3):(3,1) -> (4,5):(5,1); instead,"
-        " make the padded tensor first, and work out the inside in a view of it",
+        "80 bytes of float32 would be copied at LINE, layout (2,3) -> (4,5); instead,"
+        " allocate the padded tensor first, and compute the inner part in a view of it",
     ),
 }
 
@@ -79,6 +79,61 @@ def test_what_is_said(name):
     assert said == f"{name}: {words}"
     assert str(error.record.stack[0]).endswith(line)
     assert host(x).tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+# Calls on a batch (2, 3, 4, 5) of float32, the layouts that the error names, and its advice.
+BATCHES = [
+    (
+        lambda x: tl.reshape(tl.to_layout(x, "NHWC"), (2, -1)),
+        "NHWC (2,3,4,5) -> (2,60)",
+        "create the operand in NCHW, whose reshape is a view, or reduce over axis=(1, 2, 3)",
+    ),
+    (
+        lambda x: tl.reshape(tl.to_layout(x, "F"), (2, 3, 20)),
+        "F (2,3,4,5) -> (2,3,20)",
+        "create the operand in row-major order, whose reshape is a view,"
+        " or reduce over axis=(2, 3)",
+    ),
+    (
+        lambda x: tl.reshape(tl.to_layout(x, "NHWC"), (6, 20)),
+        "NHWC (2,3,4,5) -> (6,20)",
+        "create the operand in NCHW, whose reshape is a view",
+    ),
+    (
+        lambda x: tl.reshape(tl.to_layout(x, "NHWC"), (-1,)),
+        "NHWC (2,3,4,5) -> (120,)",
+        "create the operand in NCHW, whose reshape is a view",
+    ),
+    (
+        lambda x: tl.reshape(x[:, :, ::2, ::-1], (2, -1)),
+        "(2,3,2,5):(60,20,10,-1)+4 -> (2,30)",
+        "create the operand in row-major order, whose reshape is a view,"
+        " or reduce over axis=(1, 2, 3)",
+    ),
+    (
+        lambda x: tl.concat([x] * 5 + [x[:1]]),
+        "5 x (2,3,4,5), (1,3,4,5) -> (11,3,4,5)",
+        "allocate the result first, and compute each part in a view of it",
+    ),
+    (
+        lambda x: tl.concat([x, x[:1], x, x[:1]]),
+        "(2,3,4,5), (1,3,4,5), (2,3,4,5), … -> (6,3,4,5)",
+        "allocate the result first, and compute each part in a view of it",
+    ),
+    (
+        lambda x: tl.reshape(tl.broadcast_to(x[:, :1, :, :], (2, 3, 4, 5)), (-1,)),
+        "(2,3,4,5):(60,0,5,1) -> (120,)",
+        "use the broadcast view itself",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "layouts", "advice"), BATCHES)
+def test_layouts_and_advice(call, layouts, advice):
+    x = numbers(2, 3, 4, 5)
+    said = str(refused(lambda: call(x), allow=["to_layout"]))
+    rest = said.partition(", layout ")[2].replace(" \N{MULTIPLICATION SIGN} ", " x ")
+    assert rest == f"{layouts}; instead, {advice}"
 
 
 @pytest.mark.parametrize(
@@ -127,7 +182,7 @@ def test_tiles_on_the_way_are_found():
     error = refused(lambda: tl.sum(x))
     assert (error.record.name, error.record.kind) == ("sum", "relayout")
     instead = str(error).rpartition("; instead, ")[2]
-    assert instead == "have the operand in layout (4,4):(4,1)"
+    assert instead == "create the operand in row-major order"
 
 
 def test_an_operand_that_the_write_would_disturb_is_found_before_the_write():
@@ -310,7 +365,7 @@ def test_arrays_that_cannot_be_shared():
     swapped = np.arange(3.0).astype(">f8")
     error = refused(lambda: tl.asarray(swapped))
     assert str(error).endswith(
-        "give an array in this machine's byte order, at strides of whole elements"
+        "pass an array in native byte order whose strides are multiples of its item size"
     )
     error = refused(lambda: tl.asarray([np.ones(3), np.ones(3)]))
     assert str(error).endswith("; instead, give one array, or stack() tensors")

@@ -20,7 +20,7 @@ def test_attributes_of_a_permuted_tensor():
 
 
 COLUMN_MAJOR = """Tensor([[1, 2],
-        [3, 4]], dtype=int8, device='cpu', layout='(2,2):(1,2)')"""
+        [3, 4]], dtype=int8, device='cpu', layout='F')"""
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import _thread
 import contextvars
 import json
+import re
 import threading
 import time
 from html.parser import HTMLParser
@@ -13,6 +14,7 @@ import pytest
 import tensorlayout as tl
 from tensorlayout import Layout
 from tensorlayout.functions import dispatch
+from tensorlayout.tracing.table import fold_repeats
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -125,14 +127,98 @@ def test_the_table_has_a_line_for_each_record_and_one_of_totals():
     with tl.trace() as seen:
         tl.to_layout(x, "WH")
     head, line, totals = without_kernels(str(seen))
-    words = ["line", "operation", "kind", "layouts", "dtype", "read", "written", "us", "GB/s"]
-    assert head.split()[:9] == words  # on a GPU, more
+    words = ["line", "operation", "kind", "dtype", "read", "written", "us", "GB/s"]
+    assert head.split()[:8] == words
+    assert head.split()[-1] == "layouts"  # on a GPU, times of the device are in between
     assert "test_tracing.py:" in line.split()[0]
-    assert line.split()[1:8] == [
-        *("to_layout", "relayout", "(2,3):(3,1)", "->", "(2,3):(1,2)", "float32", "24")
-    ]
-    begin = "1 operation (1 relayout): 24 bytes read, 24 written, 24 of them copied, "
+    assert line.split()[1:6] == ["to_layout", "relayout", "float32", "24", "24"]
+    assert line.endswith("  (2,3) -> F (2,3)")
+    begin = "1 operation (1 relayout): 24 bytes read, 24 written (24 in copies and relayouts), "
     assert totals.startswith(begin)
+    assert repr(seen) == str(seen)
+
+
+def rows(seen):
+    """Return operation, kind, bytes read and layouts of each row of a table."""
+    result = []
+    for line in without_kernels(str(seen))[1:-1]:
+        text = line.replace(" \N{MULTIPLICATION SIGN} ", " x ")
+        _, operation, kind, _, read, *_, layouts = re.split("  +", text)
+        result.append((operation, kind, int(read), layouts))
+    return result
+
+
+def test_equal_records_of_a_line_are_one_row():
+    pictures = [tl.zeros((4, 5, 3), dtype=tl.int8) for _ in range(26)]
+    with tl.trace() as seen:
+        planes = [tl.permute_dims(x, (2, 0, 1)) for x in pictures]
+        batch = tl.stack(planes)
+        batch + batch
+        batch + batch
+    assert len(seen) == 26 + 26 + 1 + 2
+    assert rows(seen) == [
+        ("26 x permute_dims", "view", 0, "(4,5,3) -> HWC (3,4,5)"),
+        ("26 x stack", "view", 0, "HWC (3,4,5) -> NHWC (1,3,4,5)"),
+        ("stack", "copy", 1560, "26 x NHWC (1,3,4,5) -> NHWC (26,3,4,5)"),
+        # The same call in another line is another row.
+        ("add", "compute", 3120, "NHWC (26,3,4,5), NHWC (26,3,4,5) -> NHWC (26,3,4,5)"),
+        ("add", "compute", 3120, "NHWC (26,3,4,5), NHWC (26,3,4,5) -> NHWC (26,3,4,5)"),
+    ]
+
+
+def test_the_body_of_a_loop_is_a_row_for_each_of_its_calls():
+    x = tl.zeros((5, 2, 3), dtype=tl.float32)
+    with tl.trace() as seen:
+        x * 2
+        for n in range(5):
+            y = x[n]
+            y = y * 2
+            tl.to_layout(y, "F")
+        tl.exp(x)
+    assert rows(seen) == [
+        ("multiply", "compute", 120, "(5,2,3) -> (5,2,3)"),
+        ("5 x __getitem__", "view", 0, "(5,2,3) -> (2,3)"),
+        ("5 x multiply", "compute", 120, "(2,3) -> (2,3)"),
+        ("5 x to_layout", "relayout", 120, "(2,3) -> F (2,3)"),
+        ("exp", "compute", 120, "(5,2,3) -> (5,2,3)"),
+    ]
+    assert sum(record.bytes_read for record in seen) == 480
+    assert [record.output.offset for record in seen.filter("view")] == [0, 6, 12, 18, 24]
+
+
+def test_what_repeats_is_folded():
+    def folded(letters):
+        groups = fold_repeats(letters, key=str.lower)
+        assert sorted(letter for group in groups for letter in group) == sorted(letters)
+        return "".join(f"{len(group)}{group[0]}" for group in groups)
+
+    assert folded("") == ""
+    assert folded("abc") == "1a1b1c"
+    assert folded("aaab") == "3a1b"
+    assert folded("aAbab") == "2a1b1a1b"
+    assert folded("xababa") == "1x2a2b1a"
+    assert folded("aabaabaab") == "6a3b"
+    assert folded("abcdefghijklmnop" * 2) == "".join(f"2{c}" for c in "abcdefghijklmnop")
+    assert folded("abcdefghijklmnopq" * 2) == "".join(f"1{c}" for c in "abcdefghijklmnopq" * 2)
+
+
+def test_long_texts_are_cut_in_rows_and_whole_in_records():
+    @tl.fuse
+    def normalise(x):
+        return tl.exp(tl.sin(tl.cos(tl.tan(tl.sqrt(abs(x))))))
+
+    layout = "{2,1,0:T(8,128)(2,1)}"
+    x = tl.zeros((2000, 3000, 5), dtype=tl.bfloat16, layout=layout)[:16, :16]
+    name = "/home/ada/a/very/long/path/of/a/program.py"
+    with tl.trace() as seen:
+        exec(compile("y = normalise(x[:8])", name, "exec"), {"normalise": normalise, "x": x})
+    *_, line, _ = without_kernels(str(seen))
+    assert line.split("  ")[0] == "…y/long/path/of/a/program.py:1"
+    assert "normalise(abs, s… cos, sin, exp)" in line
+    assert seen[-1].called == "normalise(abs, sqrt, tan, cos, sin, exp)"
+    assert seen[-1].where == f"{name}:1"
+    assert seen[-1].layouts in seen.to_html().replace("&gt;", ">")
+    assert line.endswith("  (8,16,5):(384000,8*256+2*1,2) -> (8,16,5)")
 
 
 def run(code, **space):
@@ -221,6 +307,20 @@ def test_a_page_says_what_the_trace_says_and_escapes_names(seen):
         assert words in said, words
     assert said.count("/home/ada/<b>page</b>.py:1") == 2  # by line, and in order
     assert said.index("page</b>.py:1") < said.index("page</b>.py:2")
+
+
+def test_a_page_folds_exact_repeats():
+    x = tl.zeros((2, 3), dtype=tl.float32)
+    with tl.trace() as seen:
+        for _ in range(4):
+            x + 1
+        [x[n] for n in range(2)]  # of different offsets
+    text = seen.to_html()
+    assert "4 \N{MULTIPLICATION SIGN} add" in text
+    assert "96 bytes read, 96 written" in text
+    assert text.count("</b> __getitem__") == 4  # by line, and in order
+    for words in ("(2,3):(3,1) -> (3,):(1,)<", "(2,3):(3,1) -> (3,):(1,)+3<"):
+        assert text.replace("&gt;", ">").count(words) == 2
 
 
 def test_an_empty_trace_has_a_page():

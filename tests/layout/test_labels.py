@@ -1,5 +1,6 @@
 """Labels, words and other libraries' layouts: which order in memory each asks for."""
 
+import ast
 import itertools
 import re
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ from tensors import asarray, host, shared, slots_of
 
 import tensorlayout as tl
 from tensorlayout import plan
+from tensorlayout.layout import cut_middle, short_layout_text
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -390,3 +392,62 @@ def test_storage_that_is_read_only_makes_read_only_tensors():
     assert x[1:].readonly
     assert tl.flip(x).readonly
     assert not x.copy().readonly
+
+
+# Shape, layout as it is asked for, and the layout that repr shows: none for row-major.
+SHOWN = """
+(2, 3) C -
+(2, 3) F F
+(2, 3, 4) HWC HWC
+(2, 3, 4) F F
+(2, 3, 4) CWH (2,3,4):(12,1,3)
+(2, 3, 4, 5) NHWC NHWC
+(2, 3, 4, 5) F F
+(2, 3, 4, 5) NWCH (2,3,4,5):(60,4,1,12)
+(2, 3, 4, 5, 6) NDHWC NDHWC
+(1, 3, 1, 5) NHWC NHWC
+(1, 3, 1, 5) F F
+(2, 1, 4, 5) NHWC -
+(2, 3, 4) (2,3,4):(1,8,2) HWC
+(2, 3, 4) (2,3,4):(1,8,2)+7 HWC
+(2, 3) (2,3):(1,3)_padded=(3,3) (2,3):(1,3)_padded=(3,3)
+(2, 3) (2,3):(1,2)_padding=ZERO F
+(2, 3) {1,0:T(2,2)} (2,3):(2,2*4+2*1)_order=(1,0)
+(4,) (4,):(3,) (4,):(3,)
+"""
+
+
+@pytest.mark.parametrize("row", SHOWN.strip().splitlines())
+def test_repr_names_layouts_as_layout_arguments_do(row):
+    shape, layout, expected = re.fullmatch(r"(\(.*?\)) (\S+) (\S+)", row).groups()
+    shape = ast.literal_eval(shape)
+    x = tl.zeros(shape, dtype=tl.int8, layout=layout.replace("_", " "))
+    shown = re.search(r", layout='(.*)'\)", repr(x))
+    assert (shown[1] if shown else "-") == expected.replace("_", " ")
+    if shown:
+        assert tl.zeros(shape, dtype=tl.int8, layout=shown[1]).layout is x.layout
+
+
+@pytest.mark.parametrize(
+    ("layout", "text"),
+    [
+        (tl.Layout.row_major((2, 3)), "(2,3)"),
+        (tl.Layout.row_major(()), "()"),
+        (tl.Layout((3,), (1,), offset=4), "(3,)"),
+        (tl.Layout.labelled((2, 3, 4, 5), "NHWC"), "NHWC (2,3,4,5)"),
+        (tl.Layout((2, 3), (5, 1), offset=7), "(2,3):(5,1)"),
+        (tl.Layout((3,), (-1,), offset=9), "(3,):(-1,)+2"),
+        (tl.Layout((2, 3), slot_bits=4), "(2,3):(3,1) bits=4"),
+        (
+            tl.Layout.tiled((26, 3, 224, 224), [(8, 128), (2, 1)], (3, 2, 1, 0)),
+            "(26,3,224,224):(172032,5…4*256+2*1,2*1024+128*2)",
+        ),
+    ],
+)
+def test_short_texts(layout, text):
+    assert short_layout_text(layout) == text
+    assert len(text) <= 48
+
+
+def test_texts_are_cut_in_the_middle():
+    assert [cut_middle("abcdefg", n) for n in (7, 6, 5)] == ["abcdefg", "abc…fg", "ab…fg"]

@@ -93,7 +93,9 @@ class TestPhotographs:
         )
         batch = 2 * 3 * HEIGHT * WIDTH
         lines = re.findall(
-            r"^numpy_code.py:(\d+): .*: ([\d,]+) bytes copied$", demo[1], re.MULTILINE
+            r"^numpy_code.py:(\d+): .*: ([\d,]+) bytes in copies and relayouts$",
+            demo[1],
+            re.MULTILINE,
         )
         assert [int(line) for line, _ in lines] == [*range(copying, copying + 3)]
         assert [copied for _, copied in lines] == [f"{batch:,}", "0", "0"]
@@ -442,7 +444,10 @@ def test_view_that_is_a_copy(tmp_path, capsys, monkeypatch):
     true = tl.permute_dims
     monkeypatch.setattr(tl, "permute_dims", lambda x, axes: true(x, axes).copy())
     result = difference(tmp_path, capsys)
-    assert "(seen as NCHW) must only view, the trace says copy, 459 bytes copied" in result
+    assert (
+        "(seen as NCHW) must only view, the trace says copy, 459 bytes in copies and relayouts"
+        in result
+    )
 
 
 def test_a_library_that_copies(tmp_path, capsys, monkeypatch):
@@ -468,7 +473,7 @@ X = tl.asarray(np.full((2, 2), 1000, np.float32))
         ("elements: 4 / 4", lambda x: x + np.float32(0.002), {"tolerance": 1e-6}),
         ("", lambda x: x + np.float32(0.0009), {"tolerance": 1e-6}),
         (
-            "must only compute, the trace says copy, 16 bytes copied",
+            "must only compute, the trace says copy, 16 bytes in copies and relayouts",
             np.array,
             {"expected_kind": "compute"},
         ),

@@ -118,11 +118,11 @@ def _normalise_batch(table: Table, batch: tl.Tensor) -> tuple[tl.Tensor, tl.Tens
     normalise = code_names["normalise"]
     step = partial(table.run_step, numpy_reference=normalise)
     step("normalise(planes)", normalise, planes, *numbers)
-    table.print_line("\n3. The trace names the line that copied")
+    table.print_line("\n3. The trace names the line that moved elements")
     for line, line_trace in table.steps[-1].trace.by_line().items():
         table.print_line(
-            f"{line}: {', '.join(r.name for r in line_trace)}: {line_trace.bytes_copied:,} "
-            "bytes copied"
+            f"{line}: {', '.join(f'{r.name} ({r.kind})' for r in line_trace)}: "
+            f"{line_trace.bytes_copied:,} bytes in copies and relayouts"
         )
     table.print_line("\n4. no_copies refuses it before anything is moved, and says what helps")
     try:

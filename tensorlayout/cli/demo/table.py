@@ -140,7 +140,9 @@ class Table:
             step.most_significant_record_kind != expected_kind or trace.bytes_copied
         ):
             kind = step.most_significant_record_kind
-            trace_text = f"the trace says {kind}, {trace.bytes_copied} bytes copied"
+            trace_text = (
+                f"the trace says {kind}, {trace.bytes_copied} bytes in copies and relayouts"
+            )
             difference_text = difference_text or f"must only {expected_kind}, {trace_text}"
         if difference_text:
             raise CommandError(f"step {len(self.steps) + 1} ({title}) {difference_text}", status=1)

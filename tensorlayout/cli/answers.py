@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from tensorlayout.layout import spreadsheet_label
+from tensorlayout.layout import Layout, order_name, spreadsheet_label
 from tensorlayout.layout.drawing.content import format_count
 
 Facts = list[tuple[str, str]]
@@ -29,6 +29,12 @@ class CommandError(Exception):
 def raise_show_error(text: str) -> NoReturn:
     """Raise a CommandError of ``show``."""
     raise CommandError(f"show: {text}")
+
+
+def format_layout(layout: Layout) -> str:
+    """Return the text of a layout, followed by the name of its order if it has one."""
+    name = order_name(layout)
+    return f"{layout}, {name}" if name else str(layout)
 
 
 def format_facts(facts: Facts) -> list[str]:

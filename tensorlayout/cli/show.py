@@ -12,11 +12,12 @@ from tensorlayout.cli.answers import (
     Facts,
     element_letters,
     format_facts,
+    format_layout,
     memory_table,
     raise_show_error,
 )
 from tensorlayout.errors import short_repr
-from tensorlayout.layout import Layout, order_name, parse_xla_tiling
+from tensorlayout.layout import Layout, parse_xla_tiling
 from tensorlayout.layout.drawing import content
 from tensorlayout.layout.drawing.content import format_count, format_slots_by_index
 
@@ -135,9 +136,8 @@ def _parse_sizes(shape: str) -> tuple[int, ...]:
 
 
 def _layout_facts(layout: Layout) -> Facts:
-    name = order_name(layout)
     return [
-        ("layout", f"{layout}, {name}" if name else str(layout)),
+        ("layout", format_layout(layout)),
         ("shape", f"{layout.shape}, {format_count(layout.size, 'element')}"),
         _strides_fact(layout),
         ("offset", f"slot {layout.offset} holds the element at index (0, ...)"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tensorlayout.cli.answers import Facts, raise_show_error
+from tensorlayout.cli.answers import Facts, format_layout, raise_show_error
 from tensorlayout.directml import DataType, TensorDesc, calc_buffer_tensor_size
 from tensorlayout.errors import short_repr
 from tensorlayout.layout import Layout
@@ -113,7 +113,7 @@ def _descriptor_facts(desc: TensorDesc, *, has_type: bool) -> Facts:
         ("slots", _describe_slots(layout)),
         ("broadcast", _describe_broadcast(layout)),
         *_byte_size_facts(desc, has_type=has_type),
-        ("layout", str(layout)),
+        ("layout", format_layout(layout)),
     ]
 
 

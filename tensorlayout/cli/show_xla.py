@@ -15,6 +15,7 @@ from tensorlayout.cli.answers import (
     Facts,
     element_letters,
     format_facts,
+    format_layout,
     memory_table,
     raise_show_error,
 )
@@ -98,11 +99,12 @@ def _array_facts(shape: Shape) -> Facts:
     buffer_bytes = shape.physical_byte_size
     element_bytes = shape.byte_size
     growth = f"{buffer_bytes / element_bytes if element_bytes else 1:.3g} times"
+    description = _layout_or_reason(shape)
     return [
         *facts,
         ("slots", f"{slots}, of which {slots - shape.size} padding"),
         ("bytes", f"{buffer_bytes}; the elements alone {element_bytes}: {growth}"),
-        ("layout", str(_layout_or_reason(shape))),
+        ("layout", description if isinstance(description, str) else format_layout(description)),
     ]
 
 

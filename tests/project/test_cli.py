@@ -151,6 +151,11 @@ sizes=1,2,3,4,5 | order minor to major (4, 3, 2, 1, 0): NCDHW stored as NCDHW
 (1000000,1000000):(0,1) | *: shared by several elements
 (3000000000,3000000000):(3000000000,1) | order minor to major (1, 0)
 NHWC 1,2,2,3 | Value: A G B H C I D J E K F L
+NHWC 1,2,2,3 | layout (1,2,2,3):(12,1,6,2), NHWC
+(2,3):(1,2) | layout (2,3):(1,2), F
+(2,3):(3,1) | layout (2,3):(3,1)
+f32[2,3,4,5]{1,3,2,0} | layout (2,3,4,5):(60,1,15,3), NHWC
+sizes=2,3,4,5 strides=60,1,15,3 | layout (2,3,4,5):(60,1,15,3), NHWC
 s4[1000,1]{1,0:T(8,128)E(4)} | bytes 64000; the elements alone 500: 128 times
 f32[2,3,4]{2,1,0:T(*,2,3)} | slots 36, of which 12 padding
 (f32[2], (token[], bf16[5,9]{1,0:T(8,128)})) | part 1,1 bf16[5,9]{1,0:T(8,128)}, 2048 bytes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import warnings
 from collections.abc import Iterable
@@ -144,10 +145,11 @@ def _format_target(layout: Layout, source: Layout) -> str:
 
 
 def _merged_trailing_axes(shape: tuple[int, ...], result: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the axes if a reshape only merges trailing axes into one; otherwise ().
+    """Return the trailing axes that a reshape merges into its last one; () if it merges none.
 
     A merge of all axes gives (), too: it rarely precedes a reduction.
     """
-    kept = len(result) - 1
-    is_merge = 0 < kept < len(shape) - 1 and shape[:kept] == result[:kept]
-    return tuple(range(kept, len(shape))) if is_merge else ()
+    for first in range(len(shape) - 2, 0, -1):
+        if result[1:] and math.prod(shape[first:]) == result[-1]:
+            return tuple(range(first, len(shape)))
+    return ()

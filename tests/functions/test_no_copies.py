@@ -97,7 +97,7 @@ BATCHES = [
     (
         lambda x: tl.reshape(tl.to_layout(x, "NHWC"), (6, 20)),
         "NHWC (2,3,4,5) -> (6,20)",
-        "create the operand in NCHW, whose reshape is a view",
+        "create the operand in NCHW, whose reshape is a view, or reduce over axis=(2, 3)",
     ),
     (
         lambda x: tl.reshape(tl.to_layout(x, "NHWC"), (-1,)),

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
+README = Path(__file__).parents[2] / "README.md"
 
 
 def link_on_site(target: str, repository: str) -> str:
@@ -16,12 +16,14 @@ def link_on_site(target: str, repository: str) -> str:
     return f"{repository}/blob/main/{target}"
 
 
+def page_text(readme: str, repository: str) -> str:
+    """Return the README with the links of the site."""
+    pattern = re.compile(r"(?<=\]\()([^)\s]+)(?=\))")
+    return pattern.sub(lambda link: link_on_site(link[1], repository), readme)
+
+
 def on_page_markdown(markdown: str, *, page: Any, config: Any, **_: Any) -> str:
     """Hook that MkDocs calls for each page."""
     if page.file.src_uri != "index.md":
         return markdown
-    readme = (ROOT / "README.md").read_text("utf-8")
-    repository = config["repo_url"].rstrip("/")
-    return re.sub(
-        r"(?<=\]\()([^)\s]+)(?=\))", lambda link: link_on_site(link[1], repository), readme
-    )
+    return page_text(README.read_text("utf-8"), config["repo_url"].rstrip("/"))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import home
 import numpy as np
 import pytest
 import reference
@@ -143,6 +144,18 @@ def test_every_page_is_on_the_site_and_the_guide_in_the_readme():
     readme = re.findall(r"\]\(docs/([\w./-]+)\)", (ROOT / "README.md").read_text("utf-8"))
     guide = {page.name for page in DOCS.glob("*.md")} - {"index.md"}
     assert guide | {"start/tutorial.md", "start/installation.md", "recipes/index.md"} <= {*readme}
+
+
+def test_the_home_page_is_the_readme():
+    readme = (ROOT / "README.md").read_text("utf-8")
+    for target in re.findall(r"\]\(([^)\s]+)\)", readme):
+        link = home.link_on_site(target, "https://repository")
+        assert link.startswith("https://") or (DOCS / link).exists(), target
+    assert home.link_on_site("docs/fuse.md", "") == "fuse.md"
+    assert home.link_on_site("LICENSE", "https://r") == "https://r/blob/main/LICENSE"
+    shown = home.page_text(readme, "https://r")
+    assert "](assets/one-photograph.jpg)" in shown
+    assert "](docs/" not in shown
 
 
 def test_every_public_name_has_one_entry_in_the_reference():

@@ -1,6 +1,6 @@
 """Images larger than memory: from NHWC to normalised NCHW with padded rows, on Dask and on Cubed.
 
-    pip install 'tensorlayout[engines]'
+    pip install '.[engines]'                               # in a checkout
     python examples/larger_than_memory.py                  # 8 GB of images, two workers of 2 GB
     python examples/larger_than_memory.py --size 512MB --memory 1GB --engines dask
 

@@ -55,7 +55,7 @@ CPU = Device("cpu")
 VARIABLE = "TENSORLAYOUT_DEFAULT_DEVICE"
 
 # Advice for error messages.
-_INSTALL = "pip install tensorlayout[cuda12]"
+_INSTALL = "pip install 'cupy-cuda12x[ctk]'"
 _SIMULATE = "TENSORLAYOUT_CUDA_SIMULATOR=1 simulates one"
 
 

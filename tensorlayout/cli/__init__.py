@@ -58,7 +58,7 @@ class _PrintCompletion(argparse.Action):
 
     def __call__(self, parser: argparse.ArgumentParser, _: Any, shell: Any, *__: Any) -> None:
         if importlib.util.find_spec("shtab") is None:
-            parser.error("--print-completion needs shtab: pip install 'tensorlayout[completion]'")
+            parser.error("--print-completion needs shtab: pip install shtab")
         shtab: Any = importlib.import_module("shtab")
         if shell not in shtab.SUPPORTED_SHELLS:
             parser.error(f"--print-completion: this shtab does not know {shell}, a newer one does")
@@ -161,13 +161,13 @@ def _run_show(arguments: argparse.Namespace) -> None:
     except ValueError as error:
         raise_show_error(str(error))
     except (OSError, ModuleNotFoundError) as error:
-        fix = "; pip install 'tensorlayout[demo]'" * isinstance(error, ImportError)
+        fix = "; pip install pillow" * isinstance(error, ImportError)
         raise_show_error(f"cannot write {short_repr(arguments.svg)}: {error}{fix}")
 
 
 def _run_demo(arguments: argparse.Namespace) -> None:
     if importlib.util.find_spec("PIL") is None:
-        msg = "the demo reads and writes pictures with Pillow: pip install 'tensorlayout[demo]'"
+        msg = "the demo reads and writes pictures with Pillow: pip install pillow"
         raise CommandError(msg)
     try:
         as_device(arguments.device, "demo: --device")

@@ -28,7 +28,7 @@ def import_optional_library(package_name: str, module_name: str) -> Any:
     try:
         return import_lazily(module_name)
     except ImportError as error:
-        msg = f"{package_name} reads and writes such files: pip install 'tensorlayout[files]'"
+        msg = f"{package_name} reads and writes such files: pip install {package_name.lower()}"
         raise ImportError(msg) from error
 
 

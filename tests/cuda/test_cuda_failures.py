@@ -352,7 +352,7 @@ def test_one_line_says_what_to_install():
     for line, start in zip(lines, [*starts, "zeros: TENSORLAYOUT_DEFAULT_DEVICE"], strict=True):
         assert line.startswith(f"{start} must be one of those available (cpu), got ")
         assert line.endswith(
-            "; cuda needs an NVIDIA GPU and CuPy: pip install tensorlayout[cuda12];"
+            "; cuda needs an NVIDIA GPU and CuPy: pip install 'cupy-cuda12x[ctk]';"
             " TENSORLAYOUT_CUDA_SIMULATOR=1 simulates one"
         )
     assert last == "[0., 0.]"

@@ -288,7 +288,7 @@ def test_the_most_parameters(opened, recorder):
 @pytest.mark.parametrize("count", [0, None])
 def test_no_gpu(recorder, count):
     recorder.device_count = count
-    expected = r"^cuda: CuPy finds no GPU.*pip install 'tensorlayout\[cuda12\]'.*SIMULATOR=1"
+    expected = r"^cuda: CuPy finds no GPU.*pip install 'cupy-cuda12x\[ctk\]'.*SIMULATOR=1"
     with pytest.raises(RuntimeError, match=expected) as error:
         open_driver()
     assert "\n" not in str(error.value)

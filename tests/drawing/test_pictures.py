@@ -497,11 +497,12 @@ def test_png_with_the_colours_of_another_layout():
 
 def test_arrows_are_in_a_png():
     image = pytest.importorskip("PIL.Image", reason="optional: pillow")
+    image_font = pytest.importorskip("PIL.ImageFont", reason="optional: pillow")
     root, *_ = drawn(BASE)
     result = image.open(io.BytesIO(BASE.draw().png(1))).convert("L")
     down, across = (t for t in root.iter(f"{SVG}text") if t.text in ("dim 0 ↓", "dim 1 →"))
     for text, size in ((down, (3, 8)), (across, (8, 3))):
-        font = pytest.importorskip("PIL.ImageFont").load_default(geometry.SMALL)
+        font = image_font.load_default(geometry.SMALL)
         left = round(float(text.get("x")) + font.getlength("dim 0 "))
         low = round(float(text.get("y"))) + 1
         dark = np.asarray(result)[low - 10 : low, left : left + 11] < 128

@@ -323,7 +323,7 @@ def test_refused_before_anything_is_done(tmp_path, capsys, monkeypatch):
     ):
         assert rule[:30] in complaint(capsys, *arguments, "--out", tmp_path / "out")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert "pip install 'tensorlayout[demo]'" in complaint(capsys)
+    assert "pip install pillow" in complaint(capsys)
     assert not [*tmp_path.iterdir()]
 
 

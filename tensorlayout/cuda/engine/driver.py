@@ -312,8 +312,8 @@ def import_cupy_module(name: str) -> Any:
 def missing_requirement_message(requirement: str) -> str:
     """Return the error message for a missing requirement, with the command to install it."""
     return (
-        f"cuda: {requirement}; a GPU needs pip install 'tensorlayout[cuda12]' (or "
-        "'tensorlayout[cuda13]')"
+        f"cuda: {requirement}; a GPU needs pip install 'cupy-cuda12x[ctk]' (or "
+        "'cupy-cuda13x[ctk]')"
         " and NVIDIA's driver, and TENSORLAYOUT_CUDA_SIMULATOR=1 does without"
     )
 

@@ -63,8 +63,8 @@ def newest_runnable_architecture(capability: int) -> int:
         versions = ", ".join(f"{architecture / 10:.1f}" for architecture in known)
         raise RuntimeError(
             f"cuda: the device has compute capability {capability / 10:.1f}, and NVRTC "
-            f"{nvrtc_version()} compiles for {versions}; install another CUDA by "
-            "'tensorlayout[cuda12]' or 'tensorlayout[cuda13]'"
+            f"{nvrtc_version()} compiles for {versions}; install another CUDA, by "
+            "pip install 'cupy-cuda12x[ctk]' or 'cupy-cuda13x[ctk]'"
         )
     return int(max(fitting))
 

@@ -64,7 +64,7 @@ class Drawing:
 
         `scale`: pixels per unit.
 
-        Raises ModuleNotFoundError without Pillow; ``pip install 'tensorlayout[demo]'`` installs it.
+        Raises ModuleNotFoundError without Pillow; ``pip install pillow`` installs it.
         """
         return _render_png(self._picture, scale)
 

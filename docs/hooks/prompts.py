@@ -8,12 +8,18 @@ from griffe import Extension, Function, Object
 _FENCE = re.compile(r"^```python\n(?=>>>)", re.MULTILINE)
 _DIRECTIVE = re.compile(r"  # doctest: .*$", re.MULTILINE)
 _ENUM_MEMBER = re.compile(r"<(\w+\.\w+): .*>")
+_WORD = re.compile(r"<code>((?:[^<\s&]|&\w+;){1,44})</code>")
 _BARE = re.compile(r"^>>> .*(?:\n.+)*", re.MULTILINE)
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Hook that MkDocs calls for each page."""
     return _DIRECTIVE.sub("", _FENCE.sub("```pycon\n", markdown))
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Hook that MkDocs calls for each page: short code stays on one line, also at a hyphen."""
+    return _WORD.sub(r'<code class="word">\1</code>', html)
 
 
 class Examples(Extension):

@@ -125,6 +125,7 @@ BELOW_ZERO = (*NEGATIVE, -INF)
 NUMBERS = FINITE + INFS
 ANY = (*NUMBERS, NAN)
 SECTION = "special cases"
+WRAPS = "ours: integer overflow wraps around"
 
 
 def _each(value: Any) -> tuple[Any, ...]:
@@ -270,10 +271,10 @@ real("negative", (NAN, NAN), (0.0, -0.0), (-0.0, 0.0), (INF, -INF), (-INF, INF),
 real("positive", (ANY, first), section="the value as it is")
 real("conj", (ANY, first), section="a real value as it is")
 real("real", (ANY, first), section="a real value as it is")
-real("imag", (ANY, 0.0), section="ours: 0 for real dtypes")
-signed("abs", (LOWEST, LOWEST), (-3, 3), section="ours: wraps")
-signed("negative", (LOWEST, LOWEST), (MAX, lambda x: -x), section="ours: wraps")
-signed("square", (LOWEST, 0), (MAX, 1), section="ours: wraps")
+real("imag", (ANY, 0.0), section="ours: 0 for a real dtype")
+signed("abs", (LOWEST, LOWEST), (-3, 3), section=WRAPS)
+signed("negative", (LOWEST, LOWEST), (MAX, lambda x: -x), section=WRAPS)
+signed("square", (LOWEST, 0), (MAX, 1), section=WRAPS)
 
 # --- one operand, complex -------------------------------------------------------------------------
 
@@ -388,7 +389,12 @@ for _a, _b in itertools.product((0.0, -0.0, 3.0, -INF, NAN), repeat=2):
     _complex("real", ((_a, _b),), (_a,), "real: the part as it is")
     _complex("imag", ((_a, _b),), (_b,), "imag: the part as it is")
 plane("reciprocal", (NAN, NAN, NAN, NAN), (2.0, 0.0, 0.5, ZEROS), (0.0, 4.0, 0.0, -0.25))
-plane("reciprocal", (ZEROS, ZEROS, INF, NAN), conj=False, section="ours: as 1 / x in `divide`")
+plane(
+    "reciprocal",
+    (ZEROS, ZEROS, INF, NAN),
+    conj=False,
+    section="ours: complex: the same as `divide(1, x)`",
+)
 plane("sign", (ZEROS, ZEROS, 0.0, 0.0), conj=False)
 plane("sign", (NAN, ANY, NAN, NAN), (ANY, NAN, NAN, NAN), conj=False)
 plane("sign", ((TINY, 3.0, MAX), 0.0, 1.0, 0.0), (0.0, (TINY, 3.0, MAX), 0.0, 1.0), odd=True)
@@ -543,7 +549,7 @@ pairs(
     ((1.0, -1.0), (0.0, 0.0), (INF, -INF)),
     ((0.0, 0.0), (0.0, 0.0), _NAN2),
     ((1.0, 0.0), (0.0, 0.0), (INF, NAN)),
-    section="ours: by zero each part is divided by 0",
+    section="ours: complex: a divisor of 0 divides each part by 0",
 )
 for _name, _same in (("equal", True), ("not_equal", False)):
     for _parts in itertools.product((1.0, NAN), repeat=4):
@@ -554,17 +560,18 @@ for _name, _same in (("equal", True), ("not_equal", False)):
     pairs(_name, ((INF, 0.0), (-INF, 0.0), not _same), ((1.0, 2.0), (1.0, 2.0), _same))
     pairs(_name, ((0.0, INF), (0.0, -INF), not _same))
 for _x in ((0.0, 0.0), (3.0, -2.0), (INF, 0.0), (-INF, INF)):
-    pairs("pow", (_x, (0.0, 0.0), (1.0, 0.0)), section="ours: anything to the power 0 is 1")
+    pairs(
+        "pow", (_x, (0.0, 0.0), (1.0, 0.0)), section="ours: complex: any number to the power 0 is 1"
+    )
 pairs("pow", (_NAN2, (2.0, 0.0), _NAN2), ((2.0, 0.0), _NAN2, _NAN2))
 pairs("pow", ((0.0, 0.0), (2.0, 0.0), [(0.0, 0.0), (0.0, -0.0)]))
 pairs("pow", ((2.0, 0.0), (3.0, 0.0), (8.0, 0.0)))
 
 # --- integers and booleans: what the text leaves open ---------------------------------------------
 
-BY_ZERO = "ours: division by 0 gives 0"
-WRAPS = "ours: wraps"
-BEYOND = "ours: counts below 0, or of the width and more, shift every bit out"
-TRUNCATED = "ours: negative exponents give the exact result truncated"
+BY_ZERO = "ours: integers: a divisor of 0 gives 0"
+BEYOND = "ours: a count that is negative, or *width* or more, shifts every bit out"
+TRUNCATED = "ours: integers: a negative exponent gives the exact result, truncated"
 integer("floor_divide", ((0, 1, 3, MAX), 0, 0), section=BY_ZERO)
 signed("floor_divide", ((-1, LOWEST), 0, 0), section=BY_ZERO)
 integer("remainder", ((0, 1, 3, MAX), 0, 0), section=BY_ZERO)
@@ -585,7 +592,13 @@ integer("bitwise_left_shift", (3, 2, 12), (3, 0, 3), (0, 3, 0), section="appende
 signed("bitwise_left_shift", (-3, 2, -12), (1, 7, lambda x, _: x << 7), section="appended zeros")
 signed("bitwise_right_shift", (-5, 1, -3), (-1, 1, -1), (LOWEST, 0, LOWEST), section="arithmetic")
 integer(
-    "pow", (0, 0, 1), (3, 0, 1), (MAX, 0, 1), (0, 3, 0), (3, 3, 27), section="ours: 0 ** 0 is 1"
+    "pow",
+    (0, 0, 1),
+    (3, 0, 1),
+    (MAX, 0, 1),
+    (0, 3, 0),
+    (3, 3, 27),
+    section="ours: integers: 0 to the power 0 is 1",
 )
 signed("pow", (1, (-1, -2, LOWEST), 1), (-1, (-1, -3), -1), section=TRUNCATED)
 signed("pow", (-1, (-2, LOWEST), 1), ((0, 2, -2, MAX), (-1, -2, LOWEST), 0), section=TRUNCATED)
@@ -599,7 +612,7 @@ signed("multiply", (LOWEST, -1, LOWEST), section=WRAPS)
 real("clip", (NAN, -1.0, 1.0, NAN), (0.5, NAN, 1.0, NAN), (0.5, -1.0, NAN, NAN))
 real("clip", (INF, -1.0, 1.0, 1.0), (-INF, -1.0, 1.0, -1.0), (0.5, -INF, INF, 0.5))
 real("clip", (0.5, -1.0, 1.0, 0.5), (-0.0, -1.0, 1.0, -0.0), section="inside")
-real("clip", (0.5, 3.0, 1.0, 1.0), section="ours: min above max gives max")
+real("clip", (0.5, 3.0, 1.0, 1.0), section="ours: `max` if `min` is greater than `max`")
 
 # --- ordinary values, one of each function: they fill the other lanes -----------------------------
 
@@ -679,7 +692,7 @@ for _name in ("max", "min"):
     call(_name, [1.0, NAN, 3.0], gives=NAN)
     call(_name, [INF, NAN, -INF], gives=NAN)
     call(_name, [[1.0, 2.0], [NAN, 4.0]], axis=1, gives=[1.0 + (_name == "max"), NAN])
-    call(_name, [], gives=ValueError, section="ours: of nothing: ValueError")
+    call(_name, [], gives=ValueError, section="ours: an empty input raises ValueError")
 call("max", [-INF, LOWEST], gives=LOWEST)
 call("min", [INF, MAX], gives=MAX)
 call("mean", [], gives=NAN)
@@ -725,8 +738,8 @@ call("cumulative_prod", [-0.0, 3.0], gives=[-0.0, -0.0], section="as by multiply
 call("cumulative_prod", [], include_initial=True, gives=[1.0])
 call("argmax", [1.0, 3.0, 3.0], gives=1, section="the first occurrence")
 call("argmin", [1.0, -3.0, -3.0], gives=1, section="the first occurrence")
-call("argmax", [1.0, NAN, INF], gives=1, section="ours: the first NaN")
-call("argmin", [1.0, NAN, -INF, NAN], gives=1, section="ours: the first NaN")
+call("argmax", [1.0, NAN, INF], gives=1, section="ours: the index of the first NaN")
+call("argmin", [1.0, NAN, -INF, NAN], gives=1, section="ours: the index of the first NaN")
 call("count_nonzero", [0.0, -0.0, NAN, TINY, -INF], gives=3)
 call("count_nonzero", [(0.0, -0.0), (0.0, 1.0), (1.0, 0.0), (0.0, NAN)], gives=3)
 call("nonzero", [0.0, -0.0, NAN, TINY, -INF], gives=([2, 3, 4],))
@@ -739,14 +752,19 @@ for _name, _empty in (("any", False), ("all", True)):
     call(_name, [-0.0, 0.0], gives=False)
     call(_name, [(0.0, NAN), (1.0, 0.0)], gives=True)
     call(_name, [(0.0, -0.0)], gives=False)
-call("sort", [NAN, 1.0, -INF, INF], gives=[-INF, 1.0, INF, NAN], section="ours: NaN last")
-call("argsort", [NAN, 1.0, -INF, INF], gives=[2, 1, 3, 0], section="ours: NaN last")
-call("argsort", [0.0, -0.0, 0.0], gives=[0, 1, 2], section="ours: zeros are equal")
+call("sort", [NAN, 1.0, -INF, INF], gives=[-INF, 1.0, INF, NAN], section="ours: NaN is sorted last")
+call("argsort", [NAN, 1.0, -INF, INF], gives=[2, 1, 3, 0], section="ours: NaN is sorted last")
+call("argsort", [0.0, -0.0, 0.0], gives=[0, 1, 2], section="ours: -0 and 0 are equal")
 call("searchsorted", [1.0, 2.0, NAN], [NAN, 1.5], gives=[2, 1], section="consistent with sort")
 call("unique_values", [NAN, 1.0, NAN], gives=[1.0, NAN, NAN], section="NaN are distinct")
 call("unique_counts", [NAN, NAN, 1.0], gives=([1.0, NAN, NAN], [1, 1, 1]), section="NaN distinct")
 call("unique_counts", [0.0, -0.0], gives=([0.0], [2]), section="zeros are not distinct")
-call("unique_counts", [-0.0, 0.0, 0.0], gives=([-0.0], [3]), section="ours: the first zero")
+call(
+    "unique_counts",
+    [-0.0, 0.0, 0.0],
+    gives=([-0.0], [3]),
+    section="ours: of several zeros, the first is returned",
+)
 call("isin", [NAN, 1.0, -0.0], [NAN, 0.0], gives=[False, False, True], section="as by equal")
 call("linspace", 0.0, 1.0, num=0, gives=[])
 call("linspace", 5.0, 9.0, num=1, gives=[5.0])

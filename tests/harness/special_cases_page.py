@@ -12,9 +12,10 @@ from __future__ import annotations
 import datetime
 import math
 import platform
+import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,10 @@ import numpy as np
 sys.path.append(str(Path(__file__).parents[1] / "functions"))
 
 from special_cases import CALLS, CASES, CONVERSIONS, Case, Limit, numbers, same
-from test_special_cases import BINARY, DTYPES, GROUPS, IN_PLACE, LANES, LAYOUTS, OF_OPERATORS, Group
+from test_special_cases import DTYPES, GROUPS, LANES, LAYOUTS, Group
 
 PAGE = Path(__file__).parents[2] / "docs" / "special-cases.md"
-MEASURED = "## Where NumPy departs"
+MEASURED = "## Where NumPy differs"
 
 KIND_NAMES = {
     "real": "real",
@@ -46,14 +47,12 @@ ANGLES = {math.pi: "π", math.pi / 2: "π/2", math.pi / 4: "π/4", 3 * math.pi /
 INTRODUCTION = """\
 # Special cases
 
-The standard says of most functions what they give for infinities, zeros, NaN, and at the edges of
-an integer's range. `tests/harness/special_cases.py` holds all of it as data, also what the text
-states for one half plane and demands of the others by symmetry; this page is written from that
-table by `python tests/harness/special_cases_page.py`.
+The array API standard states what most functions return for infinities, zeros, NaN and the edges
+of an integer's range. This package follows it. This page lists the answers that the standard
+leaves to the implementation, and the cases in which NumPy gives another answer.
 
-*max*, *lowest* and *tiny* are the greatest, the least and the least positive value of a dtype,
-*width* its number of bits. A complex number is written (real part, imaginary part). Signs of zeros
-count everywhere.
+`tests/harness/special_cases.py` holds every case of the standard as data, and
+`python tests/harness/special_cases_page.py` writes this page from it.
 
 ```python
 >>> import math
@@ -63,12 +62,16 @@ Tensor([ 0., -0., -0.], dtype=float64, device='cpu')
 >>> tl.expm1(tl.asarray([complex(-math.inf, 2.0)]))
 Tensor([-1.+0.j], dtype=complex128, device='cpu')
 ```
+
+In the tables, *max*, *lowest* and *tiny* are the greatest, the least and the least positive value
+of a dtype, and *width* is its number of bits. A complex number is written as (real part, imaginary
+part). `±` stands for both signs. The sign of a zero counts.
 """
 
 
 def described() -> str:
     """The page without its last section, which `MEASURED` heads."""
-    sections = [INTRODUCTION, how_tested(), by_function(), open_answers(), ours(), calls()]
+    sections = [INTRODUCTION, open_answers(), ours(), how_tested()]
     return "\n".join(sections)
 
 
@@ -82,57 +85,34 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[object]], right: int = 0
 
 def how_tested() -> str:
     of_kind = Counter((case.function, case.kind) for case in CASES)
-    cases = Counter({group: of_kind[group[:2]] for group in map(values_of, GROUPS)})
-    results = cases.total() * LANES * len(LAYOUTS)
-    layouts = [make.__name__.replace("_", "-") for make in LAYOUTS]
-    ways = [
-        ("as a function, in each layout", GROUPS),
-        ("as an operator, row-major and padded", OF_OPERATORS),
-        ("in place, in each layout", [g for g in GROUPS if values_of(g)[0] in IN_PLACE]),
-        ("beside a Python scalar or a tensor of rank 0", BINARY),
-    ]
-    rows = [(way, f"{sum(cases[values_of(g)] for g in groups):,}") for way, groups in ways]
+    total = sum(of_kind[group[:2]] for group in map(values_of, GROUPS))
+    functions = len({case.function for case in CASES})
     return f"""\
 ## How they are tested
 
-The table has {len(CASES):,} cases of elementwise functions. Each in every dtype of its kind makes
-{cases.total():,}, and each of these stands once in every place of a line of {LANES} elements, which
-is no multiple of any vector width, among ordinary values that must come out as ever. As functions
-they are called in the layouts {", ".join(layouts[:-1])} and
-{layouts[-1]}: {results:,} results.
+The {functions} elementwise functions have {len(CASES):,} cases, or {total:,} if each dtype is
+counted. A test puts each case at every position of a line of {LANES} elements (no multiple of a
+vector width), between ordinary values whose results are checked too. It does so in these layouts:
+{", ".join(map(layout_name, LAYOUTS))}. Other tests call the operators, the in-place operators, and
+functions with a Python scalar or a rank-0 tensor.
 
-{table(["way", "cases times dtypes"], rows, 1)}
-Besides, for the functions that are more than a call of NumPy's: the bits of an element do not
-depend on its neighbours, in tensors larger than the blocks that are worked on. Conjugates give
-conjugates, odd functions are odd and even ones even, bit by bit.
+If this package computes a function itself instead of calling NumPy's, tests also check that the
+bits of a result do not depend on the neighbouring elements, and that symmetries (conjugate, odd,
+even) hold bit for bit.
 
-{table(["kind", "dtypes"], [(KIND_NAMES[k], ", ".join(d)) for k, d in DTYPES.items()])}"""
+Reductions, scans, searching, set, creation and linear algebra functions have {len(CALLS)} cases,
+in float32 and float64. Conversions of rank-0 tensors to `bool`, `int`, `float` and `complex` have
+{len(CONVERSIONS)}.
+"""
+
+
+def layout_name(make: Callable[..., object]) -> str:
+    return make.__name__.replace("_", "-")
 
 
 def values_of(parameter: Any) -> tuple[str, str, str]:
     """Function, kind and dtype of a group of cases."""
     return parameter.values[0]
-
-
-def by_function() -> str:
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for case in CASES:
-        counts[case.function][case.kind] += 1
-        counts[case.function]["ours"] += is_ours(case.section)
-    rows = [
-        (f"`{name}`", *(counts[name][k] or "" for k in DTYPES), counts[name]["ours"] or "")
-        for name in sorted(counts)
-    ]
-    total = sum(counts.values(), Counter())
-    rows.append(("**all**", *(total[k] for k in DTYPES), total["ours"]))
-    heads = ["function", *KIND_NAMES.values(), "of them ours"]
-    return f"""\
-## Cases by function
-
-Each operand that the text calls a positive finite number, a finite number or any value is tried at
-several of them. *Ours* are cases that the text leaves open and this package answers.
-
-{table(heads, rows, 5)}"""
 
 
 def is_ours(section: str) -> bool:
@@ -145,16 +125,37 @@ def open_answers() -> str:
         cases = {repr(c.operands): c for c in CASES if is_open(c, function, kind)}
         results = answers(function, kind, list(cases.values()))
         for case, answer in zip(cases.values(), results, strict=True):
-            key = (f"`{function}`", " or ".join(sorted(map(format_value, case.allowed))), answer)
-            rows.setdefault(key, []).append(operands_of(case))
-    lines = [(name, "; ".join(item), allowed, got) for (name, allowed, got), item in rows.items()]
+            allowed = " or ".join(merge_signs(sorted(map(format_value, case.allowed))))
+            rows.setdefault((f"`{function}`", allowed, answer), []).append(operands_of(case))
+    lines = [
+        (name, "; ".join(merge_signs(operands)), allowed, answer)
+        for (name, allowed, answer), operands in rows.items()
+    ]
     return f"""\
-## Where several answers are allowed
+## Where the standard allows several answers
 
-Mostly a sign that the text leaves open. What is taken is the same in every lane and layout, and in
-every dtype but where the last column says otherwise.
+Usually the standard leaves a sign open. This package returns the same answer at every position and
+in every layout, and in every dtype unless the last column says "by dtype".
 
-{table(["function", "of", "allowed", "taken"], lines)}"""
+{table(["function", "operands", "allowed", "returned"], lines)}"""
+
+
+def merge_signs(texts: list[str]) -> list[str]:
+    """Join complex numbers that differ only in the sign of one part: (inf, ±0)."""
+    merged = dict.fromkeys(texts)
+    for part in (1, 0):
+        for text in [*merged]:
+            if not re.fullmatch(r"\([^()]+\)", text):
+                continue
+            parts = text[1:-1].split(", ")
+            other = [*parts]
+            other[part] = f"-{parts[part]}"
+            negative = f"({', '.join(other)})"
+            if negative in merged:
+                other[part] = f"±{parts[part]}"
+                both = f"({', '.join(other)})"
+                merged = dict.fromkeys(both if t == text else t for t in merged if t != negative)
+    return [*merged]
 
 
 def is_open(case: Case, function: str, kind: str) -> bool:
@@ -203,24 +204,11 @@ def ours() -> str:
         if is_ours(entry.section):
             rule = entry.section.partition("ours: ")[2]
             rules.setdefault(rule, {})[f"`{entry.function}`"] = None
-    rows = [(rule, ", ".join(functions)) for rule, functions in rules.items()]
+    rows = [(", ".join(functions), rule) for rule, functions in rules.items()]
     return f"""\
-## What the text leaves open, and the answer here
+## Where the standard says nothing
 
-{table(["answer", "functions"], rows)}"""
-
-
-def calls() -> str:
-    counts = Counter(f"`{c.function}`" for c in CALLS)
-    rows = [(name, count) for name, count in sorted(counts.items())]
-    return f"""\
-## Calls with whole tensors
-
-Reductions, scans, searching, sets, creation and linear algebra have {len(CALLS)} cases, in
-float32 and float64 each. Conversions of tensors of rank 0 to `bool`, `int`, `float` and `complex`
-have {len(CONVERSIONS)}.
-
-{table(["function", "cases"], rows, 1)}"""
+{table(["functions", "result in this package"], rows)}"""
 
 
 def measured() -> str:
@@ -238,12 +226,13 @@ def measured() -> str:
         rows.append((f"`{function}`", KIND_NAMES[kind], of, counts, result[-1][2]))
     today = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}"
     machine = f"{platform.system()} {platform.machine()}"
-    heads = ["function", "kind", "cases", "missed in", "for example"]
+    heads = ["function", "kind", "cases", "of them different", "example"]
     return f"""\
 {MEASURED}
 
-NumPy's functions of the same names on the same cases, in lines of {LANES} elements; those that miss
-none are left out. Measured on {today} with NumPy {np.__version__}, {machine}.
+NumPy's functions of the same names were called with the same cases, in lines of {LANES} elements.
+In the cases counted here they give another answer than the standard or, where the standard says
+nothing, than this package. Measured on {today} with NumPy {np.__version__}, {machine}.
 
 {table(heads, rows)}"""
 

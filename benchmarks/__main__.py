@@ -16,7 +16,7 @@
 
 ``python -m benchmarks distributed``: memory on its way to another process, beside NumPy's.
 
-``python -m benchmarks transposes``: copies of transposed arrays over sizes, as a page and a plot.
+``python -m benchmarks transposes``: copies of transposed arrays over sizes.
 
 ``python -m benchmarks xla``: tiled and blocked memory to row-major and back.
 
@@ -82,11 +82,14 @@ def main() -> None:
     parser.add_argument("--only", default="", metavar="TEXT", help="rows whose name holds TEXT")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all rounds as JSON")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table as Markdown")
+    parser.add_argument(
+        "--results",
+        type=Path,
+        metavar="DIR",
+        help=f"gpu: for both files (default: ${gpu.VARIABLE}); transposes: for all rows",
+    )
     of_gpu = parser.add_argument_group("gpu")
     of_gpu.add_argument("--seconds", type=float, default=500, help="for all rows (default: 500)")
-    of_gpu.add_argument(
-        "--results", type=Path, metavar="DIR", help=f"for both files (default: ${gpu.VARIABLE})"
-    )
     of_gpu.add_argument("--dry-run", action="store_true", help="list the rows and our kernels")
     of_gpu.add_argument("--simulator", action="store_true", help="the harness alone, tiny rows")
     asked = parser.parse_args()
@@ -154,9 +157,13 @@ def _transposes(asked: argparse.Namespace) -> None:
     chosen = _chosen(transposes.rows(asked.quick), asked.only)
     results = list(transposes.timed(chosen, asked.quick))
     picture = asked.markdown.with_suffix(".png") if asked.markdown else Path("transposes.png")
-    _page(transposes.markdown(results, report.machine(), picture.name), asked)
+    machine = report.machine()
+    _page(transposes.markdown(results, machine, picture.name), asked)
     if asked.markdown:
         transposes.draw(results, picture)
+    if asked.results:
+        page = transposes.rows_markdown(results, machine)
+        (asked.results / "transposes.md").write_text(page, "utf-8")
 
 
 def _page(page: str, asked: argparse.Namespace) -> None:

@@ -143,62 +143,87 @@ def timed(chosen: Iterable[Change], quick: bool) -> Iterator[CopyResult]:
 
 PAGE = """# Copies of transposed arrays
 
-`y[...] = x.T`, and every other copy that changes the order of dimensions, reads or writes elements
-that lie far apart. NumPy takes one element of a cache line after the other, and when it comes back
-for the next of a line, that has left the cache
-([numpy/numpy#32453](https://github.com/numpy/numpy/issues/32453)). Here such a copy is cut into
-tiles that stay in the cache, and a large one is shared by threads.
+`y[...] = x.T`, like every copy that changes the order of dimensions, reads or writes elements that
+lie far apart in memory. A loop in the order of `y` uses one element of each cache line of `x`. When
+it needs the next element of that line, the line is no longer in the cache
+([numpy/numpy#32453](https://github.com/numpy/numpy/issues/32453)). When a copy is unavoidable,
+tensorlayout therefore copies tile by tile, so that both sides are read and written along rows:
+
+![A transposition through tiles, step by step](assets/transposition.svg)
+
+The tiles of a large copy are shared between threads.
+
+## Results
 
 ![GB/s over the size of the array]({picture})
+
+{machine}
+
+The table shows the speed of tensorlayout divided by the speed of the other library: the median of
+the rows, with the least and the greatest in brackets. Above 1, tensorlayout is faster. memcpy moves
+the same bytes without changing their order. The speed of every row is in
+[`benchmarks/results/transposes.md`](https://github.com/tensorlayout/tensorlayout/blob/main/benchmarks/results/transposes.md).
+
+{summary}
+
+## How it is measured
+
+- Speed is the number of bytes of the array, which are read once and written once, divided by the
+  median time of {rounds} rounds. In each round, each library copies for at least 3 ms.
+- The copies are `y[...] = x.T` in tensorlayout, `np.copyto(y, x.T)` in NumPy, `y.copy_(x.T)` in
+  PyTorch, and `np.copyto` between contiguous arrays for memcpy.
+- All libraries use the same memory, filled with random values. It was written before, so the times
+  contain no page faults. Results are compared before they are timed.
+- NumPy and memcpy use one thread; tensorlayout and PyTorch use one thread per processor.
 
 ## Run it
 
 ```sh
 pip install -e '.[bench]' torch
-python -m benchmarks transposes
+python -m benchmarks transposes --markdown docs/transposes.md --results benchmarks/results
 ```
 
-PyTorch is left out where it is not installed. `--only "NCHW to NHWC"` takes the rows whose name
-holds the text; `--markdown FILE` writes this page, and the picture beside it. `taskset -c 0` before
-the command keeps all libraries to one processor.
+The command writes this page, the picture beside it, and the table of all rows. Without these
+options it prints the page. PyTorch is optional. `--only "NCHW to NHWC"` selects the rows whose name
+contains the text. `taskset -c 0` before the command limits all libraries to one processor.
+"""
 
-## How it is measured
-
-- GB/s: the bytes of the array (read once, written once) by the median time of {rounds} rounds, in
-  which the libraries take turns of at least 3 ms.
-- NumPy: `np.copyto(y, x.T)`; tensorlayout: `y[...] = x.T`; PyTorch: `y.copy_(x.T)`; all on the same
-  memory, which was written before, so that no page faults are timed. Results were compared.
-- memcpy: `np.copyto` of contiguous memory of the same bytes. It and NumPy use one thread,
-  tensorlayout and PyTorch as many as there are processors.
-- Values are random; shapes are those of `x` before its dimensions are permuted.
+ROWS = """# Copies of transposed arrays
 
 {machine}
 
-## In short
-
-How many times as fast tensorlayout is: the median of the rows, and the least and the greatest.
-
-{summary}
-
-## All rows
-
-GB/s.
+GB/s of `y[...] = x.transpose(...)`; the shape is that of `x`.
+[The page](../../docs/transposes.md) explains the method.
 
 {rows}
 """
 
 
+def _peers(results: Sequence[CopyResult]) -> list[str]:
+    return [p for p in PEERS if any(p in r.timing.rounds for r in results)]
+
+
 def markdown(results: Sequence[CopyResult], machine: list[str], picture: str) -> str:
-    """The page."""
-    peers = [p for p in PEERS if any(p in r.timing.rounds for r in results)]
+    """Return the page: method, picture and summary."""
     groups: dict[str, list[CopyResult]] = {}
     for result in results:
         groups.setdefault(result.row.group, []).append(result)
-    others = [p for p in peers if p != OURS]
+    others = [p for p in _peers(results) if p != OURS]
     summary = [
         [group, *(_ratios(of, p) for p in others)]
         for group, of in (*groups.items(), ("all", list(results)))
     ]
+    return PAGE.format(
+        picture=picture,
+        rounds=len(results[0].timing.rounds[OURS]) if results else 0,
+        machine="  \n".join(machine),
+        summary="\n".join(table(["copy", *(f"vs. {p}" for p in others)], summary)),
+    )
+
+
+def rows_markdown(results: Sequence[CopyResult], machine: list[str]) -> str:
+    """Return the table of all rows."""
+    peers = _peers(results)
     lines = [
         [
             r.row.name,
@@ -208,12 +233,9 @@ def markdown(results: Sequence[CopyResult], machine: list[str], picture: str) ->
         ]
         for r in results
     ]
-    return PAGE.format(
-        picture=picture,
-        rounds=len(results[0].timing.rounds[OURS]) if results else 0,
+    return ROWS.format(
         machine="  \n".join(machine),
-        summary="\n".join(table(["of", *(f"beside {p}" for p in others)], summary)),
-        rows="\n".join(table(["x", "size", *peers, "ours / numpy"], lines)),
+        rows="\n".join(table(["x", "size", *peers, f"{OURS} / numpy"], lines)),
     )
 
 

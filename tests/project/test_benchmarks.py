@@ -69,3 +69,13 @@ def test_commands_write_the_page_that_they_print(name, monkeypatch, capsys, tmp_
         commands.main()
     assert ended.value.code is None
     assert capsys.readouterr().out == page.read_text("utf-8") + "\n"
+
+
+def test_the_rows_of_transposes_go_to_a_table_of_their_own(monkeypatch, capsys, tmp_path):
+    arguments = ["benchmarks", "transposes", "--quick", "--only", "odd", "--results", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", arguments)
+    with pytest.raises(SystemExit):
+        commands.main()
+    rows = (tmp_path / "transposes.md").read_text("utf-8")
+    assert "| 2-D, odd sides, 65 x 65, float32 | 16.9 kB |" in rows
+    assert "65 x 65" not in capsys.readouterr().out

@@ -114,7 +114,7 @@ def arguments() -> argparse.Namespace:
         "--as-published", action="store_true", help="without the corrections to the suite"
     )
     parser.add_argument(
-        "--page", type=Path, help="put the table into this page, under the device's heading"
+        "--page", type=Path, help="put the counts into this page, under the device's heading"
     )
     options = parser.parse_args()
     if options.seed is None:

@@ -1,4 +1,4 @@
-"""Results of a run of the suite as a section of a page: facts of the run, a table by chapter."""
+"""Results of a run of the suite as a section of a page: facts of the run, and counts."""
 
 from __future__ import annotations
 
@@ -34,27 +34,21 @@ def facts(folder: Path, max_examples: int, seed: int, *, corrected: bool) -> lis
 
 
 def section(device: str, lines: list[str], findings: dict[str, Any]) -> str:
-    """The heading of a device, the facts, the table, and every test that did not pass."""
-    chapters: dict[str, Counter[str]] = {}
-    others = []
-    for test in findings["tests"]:
-        result = outcome(test["outcome"])
-        chapters.setdefault(chapter(test["nodeid"]), Counter())[result] += 1
-        if result != "passed":
-            others.append(f"- {result}: `{test['nodeid']}`")
-    total: Counter[str] = sum(chapters.values(), Counter())
-    rows = [row(name, counts) for name, counts in sorted(chapters.items())]
+    """The heading of a device, the facts, the counts, and every test that did not pass."""
+    tests = [(test["nodeid"], outcome(test["outcome"])) for test in findings["tests"]]
+    counts = Counter(result for _, result in tests)
+    cells = (counts.total(), counts["passed"], counts["failed"], counts["skipped"])
+    others = sorted(f"- {result}: `{name}`" for name, result in tests if result != "passed")
     return "\n".join(
         [
             f"{HEADING}{device}",
             "",
             *(f"- {line}" for line in lines),
             "",
-            "| chapter | tests | passed | failed | skipped |",
-            "| --- | ---: | ---: | ---: | ---: |",
-            *rows,
-            row("**all**", total),
-            *(["", *sorted(others)] if others else []),
+            "| tests | passed | failed | skipped |",
+            "| ---: | ---: | ---: | ---: |",
+            f"| {' | '.join(map(str, cells))} |",
+            *(["", *others] if others else []),
             "",
         ]
     )
@@ -63,16 +57,6 @@ def section(device: str, lines: list[str], findings: dict[str, Any]) -> str:
 def outcome(word: str) -> str:
     """A pytest outcome as passed, failed or skipped; whatever is neither of the others failed."""
     return word if word in ("passed", "skipped") else "failed"
-
-
-def chapter(test: str) -> str:
-    """The name of a test's file, as words."""
-    return Path(test.split("::")[0]).stem.removeprefix("test_").replace("_", " ")
-
-
-def row(name: str, counts: Counter[str]) -> str:
-    cells = (counts.total(), counts["passed"], counts["failed"], counts["skipped"])
-    return f"| {name} | {' | '.join(map(str, cells))} |"
 
 
 def with_section(page: str, text: str) -> str:

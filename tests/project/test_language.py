@@ -28,7 +28,7 @@ HEADLESS = re.compile(r"(?:All else|How|That|Those|What|Where|Whether|Which|Who)
 IDIOMS = re.compile(
     r"\b(?:all else|anew|as ever|as (?:it lies|they lie)|at hand|besides|by way of|comes? out"
     r"|(?:are|is) told|(?:can|may) be asked for|goe?s? by|ha(?:s|ve) no say|held against"
-    r"|in (?:its|other|their) words|nobody|none that|on (?:its|the|their) way|says? so|so it is"
+    r"|in (?:its|other|their) words|nobody|none that|on (?:its|the|their) way|so it is"
     r"|stands? beside"
     r"|what (?:comes|came) of|work(?:s|ed)? out)\b"
 )

@@ -144,10 +144,10 @@ def timed(chosen: Iterable[Change], quick: bool) -> Iterator[CopyResult]:
 PAGE = """# Copies of transposed arrays
 
 `y[...] = x.T`, like every copy that changes the order of dimensions, reads or writes elements that
-lie far apart in memory. A loop in the order of `y` uses one element of each cache line of `x`. When
-it needs the next element of that line, the line is no longer in the cache
+lie far apart in memory. A loop in the order of `y` uses one element of each cache line of `x`. In a
+large array, that line has left the cache before the loop needs its next element
 ([numpy/numpy#32453](https://github.com/numpy/numpy/issues/32453)). When a copy is unavoidable,
-tensorlayout therefore copies tile by tile, so that both sides are read and written along rows:
+tensorlayout does it tile by tile, so that both sides are read and written along rows:
 
 ![A transposition through tiles, step by step](assets/transposition.svg)
 

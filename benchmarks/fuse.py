@@ -69,7 +69,9 @@ def rows(quick: bool) -> Iterator[HostRow]:
         name = f"{AFFINE}, {name}, 16 MB float32"
         yield _row(name, _affine, functools.partial(_with_four, x, others), AFFINE)
     yield _row("(x.astype(float32) / 255 - m) / s, NHWC, 4 MB", _bytes, _picture)
-    yield HostRow("fuse", "standardise of the first page, 64 images, NHWC, 39 MB", _first_page, LARGE)
+    yield HostRow(
+        "fuse", "standardise of the first page, 64 images, NHWC, 39 MB", _first_page, LARGE
+    )
     yield _row("where(x > 0, x * y, x) + y, 16 MB", _gate, _pair, "where(x > 0, x * m, x) + m")
     yield _row("1 / (1 + exp(-x)), 16 MB", _sigmoid, _one, "1 / (1 + exp(-x))", BY_LOOPS)
     yield _row("(x + y.T) * 2 - x, 16 MB", _mixed, _pair, limits=SMALL)
@@ -113,7 +115,11 @@ def _standardise(images: Any) -> Any:
 
 def _first_page() -> Mapping[str, Call]:
     """Return the calls of the README: its last function, and its first in NumPy and PyTorch."""
-    scale = tl.fuse(lambda images, mean, std: (images - mean) / std)
+
+    def scale(images: Any, mean: Any, std: Any) -> Any:
+        return (images - mean) / std
+
+    fused = tl.fuse(scale)
 
     def standardise(images: Any, last_step: Function) -> Any:
         axes = (1, 2, 3)
@@ -124,8 +130,8 @@ def _first_page() -> Mapping[str, Call]:
     seen = share(pixels.transpose(0, 3, 1, 2))
     images, array = seen[OURS], seen["numpy"]
     calls: dict[str, Call] = {
-        OURS: lambda: standardise(images, scale),
-        UNFUSED: lambda: standardise(images, scale.__wrapped__),
+        OURS: lambda: standardise(images, fused),
+        UNFUSED: lambda: standardise(images, scale),
         "numpy": lambda: _standardise(array),
     }
     if torch is not None:

@@ -228,7 +228,9 @@ def dtype_of_buffer(obj: Any) -> DType | None:
     """
     if isinstance(obj, np.ndarray):
         dtype = as_base_ndarray(obj).dtype
-        return None if dtype.type in (np.uint8, np.void, np.bytes_) else dtype
+        # The kind of ml_dtypes' numbers is V, too.
+        is_bytes = issubclass(dtype.type, (np.uint8, np.void, np.bytes_))
+        return None if is_bytes else dtype
     view = memoryview(obj)
     form = re.fullmatch(r"([@=<>!]?)(Z?[bhilqnHILQNPefdg?])", view.format)
     if form is None:

@@ -128,7 +128,7 @@ def from_storage(
         check_padding_for_dtype(parsed_layout, kind)
     octets = bytes_of_buffer("storage", storage)
     if not arguments.check_bool("reinterpret", reinterpret):
-        check_storage_dtype(storage, kind)
+        check_storage_dtype(storage, kind, parsed_layout)
     required = parsed_layout.nbytes(kind)
     # Before any view exists: no element may be outside of the storage, however the layout was
     # given.
@@ -142,16 +142,23 @@ def from_storage(
     return tensor
 
 
-def check_storage_dtype(storage: Storage, dtype: DType) -> None:
-    """Raise TypeError if the storage has elements of another dtype; plain bytes may be any."""
+def check_storage_dtype(storage: Storage, dtype: DType, layout: Layout) -> None:
+    """Raise TypeError if the storage has elements of another dtype; plain bytes may be any.
+
+    A NumPy array holds each element in a byte of its own, and no packed elements.
+    """
     stored = dtype_of_buffer(storage)
-    if stored is not None and stored != dtype:
-        # NumPy's name of a dtype leaves out its byte order.
-        name = stored.name if stored.isnative else f"byte-swapped {stored.name}"
-        raise TypeError(
-            f"the storage holds {name}, not {dtype}; to read its bytes as {dtype}, pass"
-            " reinterpret=True or storage.view(np.uint8)"
-        )
+    if stored is None or (stored == dtype and layout.slot_bits is None):
+        return
+    # NumPy's name of a dtype leaves out its byte order.
+    name = stored.name if stored.isnative else f"byte-swapped {stored.name}"
+    asked = str(dtype)
+    if layout.slot_bits is not None:
+        asked, name = f"packed {dtype}", f"{name}, one to a byte" if stored == dtype else name
+    raise TypeError(
+        f"the storage holds {name}, not {asked};"
+        f" to read its bytes as {asked}, pass reinterpret=True"
+    )
 
 
 def cpu_spec(dtype: DType, layout: Layout) -> TensorSpec:

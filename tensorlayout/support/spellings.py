@@ -20,7 +20,7 @@ addcmul: x + value * y * z
 addmm addmv baddbmm: x + tl.matmul(y, z)
 adjoint: tl.conj(x).mT
 aminmax: (tl.min(x, axis), tl.max(x, axis))
-as_strided: tl.from_storage(storage, layout), which checks the bounds of the memory
+as_strided: tl.from_storage(storage, layout, dtype=dtype), which checks the bounds of the memory
 as_tensor from_numpy scalar_tensor tensor: tl.asarray(obj)
 asnumpy: np.asarray(x)
 bartlett: tl.asarray(np.bartlett(n))

@@ -39,9 +39,11 @@ class Line(NamedTuple):
 
     def __str__(self) -> str:
         """Return the path relative to the current or the library's folder, and the line number."""
-        path = _shorten_path(self.file)
-        # Paths may contain undecodable bytes, which no stream could encode.
-        return f"{path.encode('utf-8', 'backslashreplace').decode('utf-8')}:{self.number}"
+        path = _shorten_path(self.file).encode("utf-8", "backslashreplace").decode("utf-8")
+        # Paths may contain undecodable bytes, which no stream could encode, and control characters,
+        # which would break the line.
+        path = "".join(c if c.isprintable() else repr(c)[1:-1] for c in path)
+        return f"{path}:{self.number}"
 
 
 def _shorten_path(path: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 import warnings
 from collections.abc import Iterable
@@ -121,20 +120,25 @@ def _copy_advice(name: str, source: TensorSpec, result: TensorSpec) -> str:
     if source.device != result.device:
         return f"create it on {result.device} with device=, or keep working on {source.device}"
     # The source is a broadcast view, and the copy would write each repetition.
-    if distinct_bytes(source) < source_layout.size * source.dtype.itemsize:
+    if source_layout.is_broadcast and distinct_bytes(source) < distinct_bytes(result):
         return "use the broadcast view itself"
     if source_layout.same_placement(result_layout):
         if source.dtype != result.dtype:
-            return f"create the operand in {result.dtype}"
+            return f"create the operand in {result.dtype}, and leave out the conversion"
         return "use the operand itself, whose elements and layout are the same"
     if source_layout.shape == result_layout.shape:
         return f"create the operand in {_format_target(result_layout, source_layout)}"
     if source_layout.reshape(result_layout.shape) is not None:
-        return "leave out copy=True; then the result is a view"
+        return f"use reshape() to {_format_shape(result_layout)} without copy=True, which is a view"
     target = _format_target(Layout.row_major(source_layout.shape), source_layout)
     advice = f"create the operand in {target}, whose reshape is a view"
     axes = _merged_trailing_axes(source_layout.shape, result_layout.shape)
-    return f"{advice}, or reduce over axis={axes}" if axes and name == "reshape" else advice
+    is_reduction = axes and name == "reshape" and source_layout.is_strided
+    return f"{advice}, or reduce over axis={axes}" if is_reduction else advice
+
+
+def _format_shape(layout: Layout) -> str:
+    return str(layout.shape).replace(" ", "")
 
 
 def _format_target(layout: Layout, source: Layout) -> str:
@@ -145,11 +149,13 @@ def _format_target(layout: Layout, source: Layout) -> str:
 
 
 def _merged_trailing_axes(shape: tuple[int, ...], result: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the trailing axes that a reshape merges into its last one; () if it merges none.
+    """Return the axes if a reshape only merges trailing axes into one; otherwise ().
 
-    A merge of all axes gives (), too: it rarely precedes a reduction.
+    A merge of all axes gives (), too: it rarely precedes a reduction. So do axes of which only one
+    has several elements.
     """
-    for first in range(len(shape) - 2, 0, -1):
-        if result[1:] and math.prod(shape[first:]) == result[-1]:
-            return tuple(range(first, len(shape)))
-    return ()
+    kept = len(result) - 1
+    is_merge = 0 < kept < len(shape) - 1 and shape[:kept] == result[:kept]
+    if not is_merge or sum(size > 1 for size in shape[kept:]) < 2:
+        return ()
+    return tuple(range(kept, len(shape)))

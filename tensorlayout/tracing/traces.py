@@ -13,6 +13,8 @@ from tensorlayout.support.light_dataclasses import plan_dataclass
 from tensorlayout.tracing.record import Record, kernel_counts_by_label
 from tensorlayout.tracing.table import format_table, format_trace_rows
 
+_MAX_LINES = 200  # of a table at the prompt
+
 
 @plan_dataclass
 class Trace:
@@ -234,7 +236,13 @@ class Trace:
     def __str__(self) -> str:
         return "\n".join([*format_trace_rows(self.records), self.totals])
 
-    __repr__ = __str__  # the table is what a REPL or a notebook should show
+    def __repr__(self) -> str:
+        """Return the table for a REPL or a notebook: of a long one, the beginning."""
+        lines = str(self).split("\n")
+        if len(lines) > _MAX_LINES:
+            rest = f"… and {len(lines) - _MAX_LINES:,} more lines; print() shows all"
+            lines = [*lines[: _MAX_LINES - 1], rest, lines[-1]]
+        return "\n".join(lines)
 
     def to_html(self) -> str:
         """Return the trace as a self-contained HTML page: by line, then by operation.

@@ -239,17 +239,31 @@ def test_from_storage_names_the_bytes_it_needs_and_those_there_are(layout, dtype
 def test_from_storage_refuses_elements_of_another_dtype(storage, dtype, stored):
     expected = (
         f"from_storage: the storage holds {stored}, not {dtype}; to read its bytes as {dtype},"
-        " pass reinterpret=True or storage.view(np.uint8)"
+        " pass reinterpret=True"
     )
     with pytest.raises(TypeError, match=f"^{re.escape(expected)}$"):
         tl.from_storage(storage, "(2,):(1,)", dtype=dtype)
     assert tl.from_storage(storage, "(2,):(1,)", dtype=dtype, reinterpret=True).shape == (2,)
 
 
+def test_from_storage_refuses_elements_in_bytes_of_their_own_for_packed_ones():
+    nibbles = np.asarray([1, 2, 3, 4], ml_dtypes.int4)
+    assert tl.from_storage(nibbles, "(4,):(1,)", dtype="int4").tolist() == [1, 2, 3, 4]
+    expected = (
+        "from_storage: the storage holds int4, one to a byte, not packed int4; to read its bytes as"
+        " packed int4, pass reinterpret=True"
+    )
+    with pytest.raises(TypeError, match=f"^{re.escape(expected)}$"):
+        tl.from_storage(nibbles, "(4,):(1,) bits=4", dtype="int4")
+    octets = np.asarray([0x21, 0x43], np.uint8)
+    assert tl.from_storage(octets, "(4,):(1,) bits=4", dtype="int4").tolist() == [1, 2, 3, 4]
+
+
 def test_from_storage_accepts_equal_dtypes_and_plain_bytes():
     ones = np.ones(2)
     for storage in (
         *(ones, ones.view(np.uint8), ones.view("V16"), ones.view("S4"), ones.tobytes()),
+        ones.view([("a", "f8")]).view(np.recarray),
         *(memoryview(ones), bytearray(ones), array.array("d", ones), (ctypes.c_double * 2)(*ones)),
     ):
         assert tl.all(tl.from_storage(storage, "(2,):(1,)", dtype="float64") == 1)

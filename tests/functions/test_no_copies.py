@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import itertools
+import random
 import re
 import threading
 import warnings
@@ -48,7 +50,7 @@ SAID = {
     "astype": (
         lambda x: tl.astype(x, tl.int8),
         "6 bytes of int8 would be copied at LINE, layout (2,3) -> (2,3); instead,"
-        " create the operand in int8",
+        " create the operand in int8, and leave out the conversion",
     ),
     "asarray": (
         lambda x: tl.asarray(x, copy=True),
@@ -66,6 +68,61 @@ SAID = {
         " allocate the padded tensor first, and compute the inner part in a view of it",
     ),
 }
+
+
+LAYOUTS = ["C", "F", "NHWC", "{3,2,1,0:T(2,2)}", "{1,3,2,0:T(2,2)}", "{2,1,3,0}"]
+
+
+def test_advice_on_reshapes_is_true():
+    """Operands in the order that the error names have a view, and named axes need no reshape."""
+    choose, advices = random.Random(7), set()
+    for layout in LAYOUTS * 20:
+        shape = [choose.choice([1, 2, 3, 4]) for _ in range(4)]
+        cuts = sorted(choose.sample(range(1, 4), choose.choice([0, 1, 2])))
+        bounds = itertools.pairwise([0, *cuts, 4])
+        result = [int(np.prod(shape[low:high])) for low, high in bounds]
+        x = tl.to_layout(numbers(*shape), layout)
+        try:
+            with tl.no_copies():
+                y = tl.reshape(x, result)
+        except tl.CopyError as error:
+            y = tl.reshape(x, result)
+            advice = str(error).partition("instead, create the operand in ")[2]
+            order, _, axes = advice.partition(", whose reshape is a view")
+            order = {"row-major order": "C"}.get(order, order).removeprefix("layout ")
+            z = tl.to_layout(numbers(*shape), order)
+            named = tuple(map(int, re.findall(r"\d", axes)))
+            with tl.no_copies():
+                view = tl.reshape(z, result)
+                total = tl.sum(x, axis=named) if named else None
+            assert host(view).tolist() == host(y).tolist()
+            if named:
+                assert host(total).tolist() == host(tl.sum(y, axis=-1)).tolist()
+            advices.add(bool(axes))
+    assert advices == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("call", "advice"),
+    [
+        (
+            lambda: numbers(2, 3).flatten(),
+            "use reshape() to (6,) without copy=True, which is a view",
+        ),
+        (
+            lambda: numbers(3, 4)[:, ::2].ravel(),
+            "use reshape() to (6,) without copy=True, which is a view",
+        ),
+        (lambda: tl.broadcast_to(numbers(3), (2, 3)).copy(), "use the broadcast view itself"),
+    ],
+)
+def test_advice_without_another_operand(call, advice):
+    assert str(refused(call)).partition("; instead, ")[2] == advice
+
+
+def test_packed_elements_are_no_broadcast():
+    x = tl.zeros((4, 4), dtype=tl.int4, layout=tl.Layout.row_major((4, 4)).with_slot_bits(4))
+    assert str(refused(lambda: tl.to_layout(x, "F"))).endswith("create the operand in F")
 
 
 @pytest.mark.parametrize("name", SAID)
@@ -97,7 +154,7 @@ BATCHES = [
     (
         lambda x: tl.reshape(tl.to_layout(x, "NHWC"), (6, 20)),
         "NHWC (2,3,4,5) -> (6,20)",
-        "create the operand in NCHW, whose reshape is a view, or reduce over axis=(2, 3)",
+        "create the operand in NCHW, whose reshape is a view",
     ),
     (
         lambda x: tl.reshape(tl.to_layout(x, "NHWC"), (-1,)),

@@ -221,6 +221,16 @@ def test_long_texts_are_cut_in_rows_and_whole_in_records():
     assert line.endswith("  (8,16,5):(384000,8*256+2*1,2) -> (8,16,5)")
 
 
+@pytest.mark.cpu
+def test_the_prompt_shows_the_beginning_of_a_long_table():
+    with tl.trace() as seen:
+        for size in range(1, 302):
+            tl.zeros((size,), device="cpu")
+    lines = repr(seen).split("\n")
+    assert lines[-2:] == ["… and 103 more lines; print() shows all", seen.totals]
+    assert (len(lines), len(str(seen).split("\n"))) == (201, 303)
+
+
 def run(code, **space):
     with tl.trace() as seen:
         exec(compile(code, "/home/ada/<b>page</b>.py", "exec"), space)

@@ -76,7 +76,12 @@ def parse_layout_text(text: str, shape: str | None = None) -> Layout:
 def draw_layout_text(text: str, shape: str | None = None, color_by: str | None = None) -> Drawing:
     """Return the picture of a layout; CommandError for texts that are no layouts."""
     layout = parse_layout_text(text, shape)
-    colors = None if color_by is None else parse_layout_text(color_by)
+    colors = None
+    if color_by is not None:
+        # Labels and words have no shape of their own.
+        has_shape = not color_by.replace("_", "").isalpha()
+        sizes = None if has_shape else ",".join(map(str, layout.shape))
+        colors = parse_layout_text(color_by, sizes)
     try:
         return layout.draw(color_by=colors)
     except ValueError as error:

@@ -259,9 +259,13 @@ class TestShow:
             options = ["--color-by", text, "--svg"]
             assert main(["show", "(3,2,3):(1,9,3)", *options, str(file)]) == 0
             assert file.read_text("utf-8") == expected
+        by_rows = Layout((2, 3), (1, 2)).draw(color_by=Layout((2, 3))).svg
+        for text in ("C", "row_major", "HW"):  # of the shape that is drawn
+            assert main(["show", "F", "2,3", "--color-by", text, "--svg", str(file)]) == 0
+            assert file.read_text("utf-8") == by_rows
         file.unlink()
         for text, reason in (
-            ("NHWC", "labels need a shape"),
+            ("NHWC", "'NHWC' names 4 dimensions"),
             ("s4[2,9]{1,0:E(4)}", "--color-by: must have slot_bits=None as this layout, got 4"),
         ):
             options = ["--color-by", text, "--svg", str(file)]

@@ -249,7 +249,7 @@ def _fake_nvrtc(monkeypatch, architectures):
 def test_without_cupy(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy_backends.cuda.libs.nvrtc", None)
     for call in (nvrtc.nvrtc_version, lambda: nvrtc.compile_cubin(right(), 90)):
-        with pytest.raises(RuntimeError, match=r"^cuda: CuPy .*'tensorlayout\[cuda12\]'"):
+        with pytest.raises(RuntimeError, match=r"^cuda: CuPy .*'cupy-cuda12x\[ctk\]'"):
             call()
 
 

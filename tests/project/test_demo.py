@@ -93,7 +93,7 @@ class TestPhotographs:
         )
         batch = 2 * 3 * HEIGHT * WIDTH
         lines = re.findall(
-            r"^numpy_code.py:(\d+): .*: ([\d,]+) bytes in copies and relayouts$",
+            r"^numpy_code.py:(\d+): .*: ([\d,]+) bytes moved$",
             demo[1],
             re.MULTILINE,
         )

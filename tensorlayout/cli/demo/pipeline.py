@@ -122,7 +122,7 @@ def _normalise_batch(table: Table, batch: tl.Tensor) -> tuple[tl.Tensor, tl.Tens
     for line, line_trace in table.steps[-1].trace.by_line().items():
         table.print_line(
             f"{line}: {', '.join(f'{r.name} ({r.kind})' for r in line_trace)}: "
-            f"{line_trace.bytes_copied:,} bytes in copies and relayouts"
+            f"{line_trace.bytes_copied:,} bytes moved"
         )
     table.print_line("\n4. no_copies refuses it before anything is moved, and says what helps")
     try:
